@@ -26,7 +26,7 @@ from bench.cluster import secured_brokers, three_brokers
 from bench.dns_server import slow_dns_server
 from bench.figures import console, interleaved, ratio, show
 from bench.files import large, written
-from bench.names import BROKERS, took
+from bench.names import BROKERS, measure
 from bench.rules import seconds_for
 from earshot.jvm.archive import start_options
 from earshot.jvm.jars import spark_connector_jars
@@ -58,13 +58,16 @@ def main() -> None:
                 spark(contract, runs)
             if "doctor" in parts:
                 doctor(contract, max(5, runs))
-    own = {"secured": secured, "names": names, "packs": packs}
-    own |= {"rules": lambda runs: rules(max(5, runs)), "lint": lambda runs: files(max(5, runs))}
-    for part in parts:
-        if part in own:
-            own[part](runs)
-        elif part in MODULES:
-            import_module(f"bench.{part}").measured(runs)  # some are slow to import
+    functions = {"secured": secured, "names": names, "packs": packs}
+    functions |= {
+        "rules": lambda runs: rules(max(5, runs)),
+        "lint": lambda runs: files(max(5, runs)),
+    }
+    for name in parts:
+        if name in functions:
+            functions[name](runs)
+        elif name in MODULES:
+            import_module(f"bench.{name}").measured(runs)  # some are slow to import
 
 
 def spark(contract: Contract, runs: int) -> None:
@@ -81,8 +84,11 @@ def spark(contract: Contract, runs: int) -> None:
                 raise SystemExit(f"{' '.join(words)}: guarded should be {guarded}, and is not")
         class_path = (Path(pyspark.__file__).parent / "jars", *jars)
         flags = " ".join(start_options(java.executable, class_path))
-        same = [f"spark.jars={','.join(map(str, jars))}", f"spark.driver.extraJavaOptions={flags}"]
-        found = interleaved(
+        same_options = [
+            f"spark.jars={','.join(map(str, jars))}",
+            f"spark.driver.extraJavaOptions={flags}",
+        ]
+        seconds_by_name = interleaved(
             {
                 f"validation, {RECORDS:,} records": lambda: run(
                     [*command, "--records", str(RECORDS), "--format", "json"]
@@ -90,19 +96,27 @@ def spark(contract: Contract, runs: int) -> None:
                 "the same without spark.authenticate": lambda: run(
                     [*unguarded, "--records", str(RECORDS), "--format", "json"]
                 ),
-                "bare job, same flags and jars": lambda: bare(contract, same),
-                "bare job, default flags": lambda: bare(contract, same[:1]),
+                "bare job, same flags and jars": lambda: bare(contract, same_options),
+                "bare job, default flags": lambda: bare(contract, same_options[:1]),
             },
             runs,
         )
-    validation, without, bare_same, bare_default = found.values()
+    validation, unguarded_validation, job_same_flags, job_default_flags = seconds_by_name.values()
     show(
         "Spark",
-        found,
+        seconds_by_name,
         [
-            ("validation / bare job, same flags", ratio(validation, bare_same), "at most 1.3"),
-            ("validation / bare job, default flags", ratio(validation, bare_default), "at most 1"),
-            ("validation / without spark.authenticate", ratio(validation, without), "at most 1.05"),
+            ("validation / bare job, same flags", ratio(validation, job_same_flags), "at most 1.3"),
+            (
+                "validation / bare job, default flags",
+                ratio(validation, job_default_flags),
+                "at most 1",
+            ),
+            (
+                "validation / without spark.authenticate",
+                ratio(validation, unguarded_validation),
+                "at most 1.05",
+            ),
         ],
     )
 
@@ -141,13 +155,13 @@ def doctor(contract: Contract, runs: int) -> None:
         return
 
     def listings() -> float:
-        return sum(run([kcat, "-L", "-b", item.bootstrap]) for item in contract.listeners)
+        return sum(run([kcat, "-L", "-b", listener.bootstrap]) for listener in contract.listeners)
 
     with tempfile.TemporaryDirectory(prefix="earshot-bench-") as folder:
         file = Path(folder) / "contract.json"
         file.write_text(contract.to_json())
         command = [sys.executable, "-m", "earshot", "doctor", "--contract", str(file)]
-        found = interleaved(
+        seconds_by_name = interleaved(
             {
                 "doctor, one record per cell": lambda: run(command),
                 "doctor --no-produce": lambda: run([*command, "--no-produce"]),
@@ -155,14 +169,14 @@ def doctor(contract: Contract, runs: int) -> None:
             },
             runs,
         )
-    whole, reading, listing = found.values()
+    whole_doctor, doctor_without_records, kcat_listing = seconds_by_name.values()
     show(
         "Doctor (whole processes)",
-        found,
+        seconds_by_name,
         [
-            ("doctor", f"{statistics.median(whole):.2f} s", "at most 1 s"),
-            ("doctor / kcat", ratio(whole, listing), ""),
-            ("doctor --no-produce / kcat", ratio(reading, listing), ""),
+            ("doctor", f"{statistics.median(whole_doctor):.2f} s", "at most 1 s"),
+            ("doctor / kcat", ratio(whole_doctor, kcat_listing), ""),
+            ("doctor --no-produce / kcat", ratio(doctor_without_records, kcat_listing), ""),
         ],
     )
 
@@ -171,11 +185,11 @@ def secured(runs: int) -> None:
     """The doctor and the validation over TLS with logins, beside the same in plain text."""
     with (
         tempfile.TemporaryDirectory(prefix="earshot-bench-") as folder,
-        three_brokers() as plain,
-        secured_brokers() as (own, validator),
+        three_brokers() as plain_contract,
+        secured_brokers() as (secured_contract, validator),
     ):
         files = {"plain": Path(folder) / "plain.json", "SASL_SSL": Path(folder) / "secured.json"}
-        for file, contract in zip(files.values(), (plain, own), strict=True):
+        for file, contract in zip(files.values(), (plain_contract, secured_contract), strict=True):
             file.write_text(contract.to_json())
         client = {"plain": [], "SASL_SSL": ["--client-config", str(validator)]}
 
@@ -186,7 +200,7 @@ def secured(runs: int) -> None:
         records = ("--records", str(RECORDS), "--format", "json")
         for kind in files:
             measured("validate", kind, *records)  # records classes for those below
-        found = interleaved(
+        seconds_by_name = interleaved(
             {
                 **{f"doctor, {kind}": partial(measured, "doctor", kind) for kind in files},
                 **{
@@ -198,10 +212,10 @@ def secured(runs: int) -> None:
             },
             runs,
         )
-    doctor_plain, doctor_secured, job_plain, job_secured = found.values()
+    doctor_plain, doctor_secured, job_plain, job_secured = seconds_by_name.values()
     show(
         "SSL between brokers and SASL_SSL for clients, beside PLAINTEXT",
-        found,
+        seconds_by_name,
         [
             ("doctor, SASL_SSL / plain", ratio(doctor_secured, doctor_plain), "at most 1.5"),
             ("validation, SASL_SSL / plain", ratio(job_secured, job_plain), "at most 1.3"),
@@ -211,20 +225,20 @@ def secured(runs: int) -> None:
 
 def rules(runs: int) -> None:
     """Plan and rules for 1,000 brokers against 100, three listeners each."""
-    found = interleaved(
+    seconds_by_name = interleaved(
         {
             "plan and rules, 1,000 brokers x 3": lambda: seconds_for(1000),
             "plan and rules, 100 brokers x 3": lambda: seconds_for(100),
         },
         runs,
     )
-    many, few = found.values()
+    many_brokers, few_brokers = seconds_by_name.values()
     show(
         "Plan and rules",
-        found,
+        seconds_by_name,
         [
-            ("1,000 brokers", f"{statistics.median(many):.3f} s", "below 0.5 s"),
-            ("1,000 / 100 brokers", ratio(many, few), "at most 11"),
+            ("1,000 brokers", f"{statistics.median(many_brokers):.3f} s", "below 0.5 s"),
+            ("1,000 / 100 brokers", ratio(many_brokers, few_brokers), "at most 11"),
         ],
     )
 
@@ -235,36 +249,36 @@ def files(runs: int) -> None:
         many_files = Path(folder, "many")
         many_files.mkdir()
         paths = written(many_files, MANY_FILES)
-        big = large(Path(folder), SERVICES, NETWORKS)
+        large_path = large(Path(folder), SERVICES, NETWORKS)
         lint = [sys.executable, "-m", "earshot", "lint"]
-        beside: dict[str, Callable[[], float]] = {}
+        other_measures: dict[str, Callable[[], float]] = {}
         if find_spec("yamllint") is not None:  # no part of the lock: pip install yamllint
             yamllint = [sys.executable, "-m", "yamllint", "-d", "relaxed"]
-            beside["yamllint, 1 file"] = lambda: run([*yamllint, paths[0]])
-        found = interleaved(
+            other_measures["yamllint, 1 file"] = lambda: run([*yamllint, paths[0]])
+        seconds_by_name = interleaved(
             {
                 "lint, 1 file": lambda: run([*lint, paths[0]]),
                 f"lint, {MANY_FILES:,} files": lambda: run([*lint, str(many_files)]),
-                f"lint, {SERVICES} services": lambda: run([*lint, big]),
+                f"lint, {SERVICES} services": lambda: run([*lint, large_path]),
                 "python -c pass": lambda: run([sys.executable, "-c", "pass"]),
-                **beside,
+                **other_measures,
             },
             runs,
         )
-    one, many, whole, bare, *others = found.values()
-    rate = (MANY_FILES - 1) / (statistics.median(many) - statistics.median(one))
+    one_file, all_files, large_file, bare_python, *other_tools = seconds_by_name.values()
+    rate = (MANY_FILES - 1) / (statistics.median(all_files) - statistics.median(one_file))
     show(
         "Files",
-        found,
+        seconds_by_name,
         [
-            ("1 file", f"{statistics.median(one):.3f} s", "below 0.2 s"),
+            ("1 file", f"{statistics.median(one_file):.3f} s", "below 0.2 s"),
             (
                 f"{SERVICES} services, {NETWORKS} networks",
-                f"{statistics.median(whole):.3f} s",
+                f"{statistics.median(large_file):.3f} s",
                 "below 2 s",
             ),
-            ("1 file / python -c pass", ratio(one, bare), ""),
-            *[("1 file / yamllint", ratio(one, other), "") for other in others],
+            ("1 file / python -c pass", ratio(one_file, bare_python), ""),
+            *[("1 file / yamllint", ratio(one_file, other_tool), "") for other_tool in other_tools],
             ("files a second", f"{rate:.0f}", "at least 100"),
         ],
     )
@@ -275,33 +289,41 @@ def names(runs: int) -> None:
     peaks: dict[int, int] = {}
 
     def asked(listeners: int, server: str) -> float:
-        result = took(listeners, server, timeout=60)
+        result = measure(listeners, server, timeout=60)
         assert result.live == BROKERS * listeners, f"{result.live} names are resolved"
         peaks[listeners] = max(peaks.get(listeners, 0), result.megabytes)
         return result.seconds
 
-    few, many = 3, 5
+    few_listeners, many_listeners = 3, 5
     answering = f"{1000 * ANSWER_SECONDS:.0f} ms an answer"
     with slow_dns_server(ANSWER_SECONDS) as server, slow_dns_server(None) as silent:
-        found = interleaved(
+        seconds_by_name = interleaved(
             {
-                f"{BROKERS:,} brokers x {few}, {answering}": lambda: asked(few, server),
-                f"{BROKERS:,} brokers x {many}, {answering}": lambda: asked(many, server),
-                f"{BROKERS:,} brokers x {few}, never an answer": lambda: (
-                    took(few, silent, SILENT_SECONDS).seconds
+                f"{BROKERS:,} brokers x {few_listeners}, {answering}": lambda: asked(
+                    few_listeners, server
+                ),
+                f"{BROKERS:,} brokers x {many_listeners}, {answering}": lambda: asked(
+                    many_listeners, server
+                ),
+                f"{BROKERS:,} brokers x {few_listeners}, never an answer": lambda: (
+                    measure(few_listeners, silent, SILENT_SECONDS).seconds
                 ),
             },
             runs,
         )
-    seconds, more_seconds, silence = map(statistics.median, found.values())
-    growth = (more_seconds / many) / (seconds / few)
+    seconds, more_seconds, silence = map(statistics.median, seconds_by_name.values())
+    growth = (more_seconds / many_listeners) / (seconds / few_listeners)
     show(
         "Names",
-        found,
+        seconds_by_name,
         [
-            (f"{few * BROKERS:,} names", f"{seconds:.2f} s", "at most 4 s"),
-            ("  memory of the process", f"{peaks[few]} MB", "under 200 MB"),
-            (f"each of {many * BROKERS:,} / of {few * BROKERS:,}", f"{growth:.2f}", "at most 1.1"),
+            (f"{few_listeners * BROKERS:,} names", f"{seconds:.2f} s", "at most 4 s"),
+            ("  memory of the process", f"{peaks[few_listeners]} MB", "under 200 MB"),
+            (
+                f"each of {many_listeners * BROKERS:,} / of {few_listeners * BROKERS:,}",
+                f"{growth:.2f}",
+                "at most 1.1",
+            ),
             ("silence / its deadline", f"{silence / SILENT_SECONDS:.2f}", "at most 1.1"),
         ],
     )
@@ -316,11 +338,11 @@ def packs(runs: int) -> None:
         for program, well in (("all well", True), ("a mistake each", False)):
             measures[f"earshot's pack, {program}"] = partial(bench.with_ours, well=well)
             measures[f"an empty pack, {program}"] = partial(bench.with_none, well=well)
-        found = interleaved(measures, runs)
-    ours, empty, ours_ill, empty_ill = map(statistics.median, found.values())
+        seconds_by_name = interleaved(measures, runs)
+    ours, empty, ours_ill, empty_ill = map(statistics.median, seconds_by_name.values())
     show(
         f"Previews of {EACH} brokers and {EACH} clients in containers",
-        found,
+        seconds_by_name,
         [
             ("earshot's pack adds", f"{ours - empty:+.2f} s", "at most 1.5 s"),
             ("  where every broker is wrong", f"{ours_ill - empty_ill:+.2f} s", "at most 1.5 s"),
@@ -331,11 +353,16 @@ def packs(runs: int) -> None:
 def run(command: Sequence[str]) -> float:
     """Wall-clock seconds of a process that must succeed."""
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
-    begun = time.monotonic()
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-    seconds = time.monotonic() - begun
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(command[:4])} ended with {done.returncode}:\n{done.stderr[-2000:]}")
+    start_time = time.monotonic()
+    completed = subprocess.run(
+        command, capture_output=True, text=True, env=environment, check=False
+    )
+    seconds = time.monotonic() - start_time
+    if completed.returncode != 0:
+        sys.exit(
+            f"{' '.join(command[:4])} ended with {completed.returncode}:\n"
+            f"{completed.stderr[-2000:]}"
+        )
     return seconds
 
 

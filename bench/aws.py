@@ -77,17 +77,17 @@ CONTAINER = "docker:index/container:Container"
 class _Cloud(mocks.Mocks):
     """What the engine and AWS answer; ``known`` says whether the names are there already."""
 
-    def __init__(self, *, known: bool) -> None:
-        self._known = known
+    def __init__(self, *, names_known: bool) -> None:
+        self._known = names_known
         self._count = 0
-        self.made: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+        self.resources: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
         """The inputs of resources, by their type."""
 
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
         outputs = dict(args.inputs)
         if args.typ == PROVIDER_TYPE and "plan" in outputs:
             outputs["approved"] = "0123456789abcdef"
-        self.made[args.typ].append(outputs)
+        self.resources[args.typ].append(outputs)
         if not args.custom or not self._known:
             return "", outputs
         self._count += 1
@@ -113,7 +113,7 @@ class _Cloud(mocks.Mocks):
         return {**answers, "zoneIds": ["euc1-az1", "euc1-az2", "euc1-az3"]}
 
 
-def preview_seconds(brokers: int, *, known: bool, kind: str = "") -> float:
+def preview_seconds(brokers: int, *, names_known: bool, kind: str = "") -> float:
     """CPU seconds of the program's part of a preview of ``brokers`` over three zones.
 
     ``known``: of a stack that is there, so that all names are known and user data is rendered;
@@ -122,17 +122,19 @@ def preview_seconds(brokers: int, *, known: bool, kind: str = "") -> float:
     exposed = {"expose": EXPOSED[kind], **BALANCED} if kind else {}
     spec = read_spec(DOCUMENT | exposed | {"brokers": brokers}, "bench")
     assert isinstance(spec, AwsSpec)
-    cloud = _Cloud(known=known)
+    cloud = _Cloud(names_known=names_known)
 
     def register() -> pulumi.Output[str]:
         return AwsBrokers(ClusterContext("bench", pulumi.ResourceOptions(), Path()), spec).ready.urn
 
     seconds = _seconds(cloud, register)
-    assert len(cloud.made[INSTANCE]) == len(spec.node_ids)
-    if known:
-        texts = [item["userData"]["value"] for item in cloud.made[INSTANCE]]  # secrets
+    assert len(cloud.resources[INSTANCE]) == len(spec.node_ids)
+    if names_known:
+        texts = [
+            instance_inputs["userData"]["value"] for instance_inputs in cloud.resources[INSTANCE]
+        ]  # secrets
         assert all(text.startswith("#cloud-config") for text in texts)
-    assert len(cloud.made[FORWARDER]) == (brokers + 1 if kind else 0)
+    assert len(cloud.resources[FORWARDER]) == (brokers + 1 if kind else 0)
     return seconds
 
 
@@ -140,16 +142,16 @@ def docker_seconds(brokers: int) -> float:
     """The same of a new stack of ``brokers`` in containers on HOSTS new Docker hosts."""
     document = yaml.safe_load(TEMPLATE.read_text())["config"]["earshot:cluster"]
     document["hosts"]["aws"] |= {
-        "host_zones": {f"h{it}": f"{REGION}{'abc'[it % 3]}" for it in range(HOSTS)},
+        "host_zones": {f"h{number}": f"{REGION}{'abc'[number % 3]}" for number in range(HOSTS)},
         "deployers": {"here": "203.0.113.0/24"},
     }
     spec = read_spec(document | {"brokers": brokers}, "bench")
     assert isinstance(spec, DockerSpec) and spec.provisioned is not None
-    hosts, cloud = spec.provisioned, _Cloud(known=False)
+    hosts, cloud = spec.provisioned, _Cloud(names_known=False)
     # hooks are the engine's to call, and no engine is here
     with mock.patch.object(host_resources, "clearing", lambda *_: pulumi.ResourceHookBinding()):
         seconds = _seconds(cloud, lambda: on_new_hosts("bench", spec, hosts).contract)
-    assert len(cloud.made[INSTANCE]) == HOSTS and len(cloud.made[CONTAINER]) == brokers
+    assert len(cloud.resources[INSTANCE]) == HOSTS and len(cloud.resources[CONTAINER]) == brokers
     return seconds
 
 
@@ -166,17 +168,20 @@ def _seconds(cloud: _Cloud, register: Callable[[], Any]) -> float:
 def measured(runs: int) -> None:
     """Previews of many brokers on AWS against fewer, as far as the program itself goes."""
     measures: dict[str, tuple[Sequence[int], Callable[[int], float]]] = {
-        "new stack": (SIZES, partial(preview_seconds, known=False)),
-        "stack made": (SIZES, partial(preview_seconds, known=True)),
+        "new stack": (SIZES, partial(preview_seconds, names_known=False)),
+        "stack made": (SIZES, partial(preview_seconds, names_known=True)),
         **{
-            f"expose: {kind}": (BALANCED_SIZES, partial(preview_seconds, known=True, kind=kind))
+            f"expose: {kind}": (
+                BALANCED_SIZES,
+                partial(preview_seconds, names_known=True, kind=kind),
+            )
             for kind in EXPOSED
         },
         f"{HOSTS} Docker hosts": (SIZES, docker_seconds),
     }
     for sizes, measure in measures.values():
         measure(sizes[0])  # its modules are loaded when they are used first
-    found = interleaved(
+    seconds_by_name = interleaved(
         {
             f"{stack}, {brokers} brokers": partial(measure, brokers)
             for stack, (sizes, measure) in measures.items()
@@ -186,9 +191,12 @@ def measured(runs: int) -> None:
     )
     rows = []
     for stack, (sizes, _) in measures.items():
-        each = {it: statistics.median(found[f"{stack}, {it} brokers"]) / it for it in sizes}
-        rows += [(f"{stack}, each of {it}", f"{1000 * each[it]:.1f} ms", "") for it in sizes]
-        few, many = sizes[0], sizes[-1]
-        growth = f"{each[many] / each[few]:.2f}"
-        rows.append((f"{stack}, each of {many} / of {few}", growth, "at most 1.1"))
-    show("Previews on AWS (CPU time)", found, rows)
+        share = {
+            size: statistics.median(seconds_by_name[f"{stack}, {size} brokers"]) / size
+            for size in sizes
+        }
+        rows += [(f"{stack}, each of {size}", f"{1000 * share[size]:.1f} ms", "") for size in sizes]
+        smallest, largest = sizes[0], sizes[-1]
+        growth = f"{share[largest] / share[smallest]:.2f}"
+        rows.append((f"{stack}, each of {largest} / of {smallest}", growth, "at most 1.1"))
+    show("Previews on AWS (CPU time)", seconds_by_name, rows)

@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 
 def main(bootstrap: str, topic: str, records: int, properties: list[str]) -> None:
     builder = SparkSession.builder.appName("bare").master("local[*]")
-    for item in properties:
-        key, _, value = item.partition("=")
+    for property_text in properties:
+        key, _, value = property_text.partition("=")
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
@@ -21,8 +21,8 @@ def main(bootstrap: str, topic: str, records: int, properties: list[str]) -> Non
     options = {"kafka.bootstrap.servers": bootstrap}
     rows.write.format("kafka").options(**options).option("topic", topic).save()
     frame = spark.read.format("kafka").options(**options).option("subscribe", topic).load()
-    (found,) = frame.selectExpr("count(value) n").collect()
-    assert found.n >= records, f"{found.n} of {records} records came back"
+    (count_row,) = frame.selectExpr("count(value) n").collect()
+    assert count_row.n >= records, f"{count_row.n} of {records} records came back"
     spark.stop()
 
 

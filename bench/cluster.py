@@ -45,12 +45,12 @@ def three_brokers() -> Iterator[Contract]:
 @contextlib.contextmanager
 def secured_brokers() -> Iterator[tuple[Contract, Path]]:
     """The same with `security`, and the properties with which the validator comes in."""
-    with _serving({"security": {}}) as found:
-        yield found
+    with _serving({"security": {}}) as brokers:
+        yield brokers
 
 
 @contextlib.contextmanager
-def _serving(more: Mapping[str, Any]) -> Iterator[tuple[Contract, Path]]:
+def _serving(extra_keys: Mapping[str, Any]) -> Iterator[tuple[Contract, Path]]:
     """``more`` are further keys of the spec."""
     root = Path(tempfile.mkdtemp(prefix="earshot-bench-"))
     ports = _free_ports(3)
@@ -58,7 +58,7 @@ def _serving(more: Mapping[str, Any]) -> Iterator[tuple[Contract, Path]]:
         {"name": "INTERNAL", "port": ports[0], "scopes": ["internal"]},
         {"name": "EXTERNAL", "port": ports[1], "scopes": ["host"]},
     ]
-    document = {"placement": "local", "brokers": BROKERS, "listeners": listeners, **more}
+    document = {"placement": "local", "brokers": BROKERS, "listeners": listeners, **extra_keys}
     spec = read_spec(document | {"controllers": {"port": ports[2]}}, "bench")
     plan = plan_stack(spec, "bench", root).plan
     validator = Path(plan.security.folder if plan.security else root) / VALIDATOR_FILE
@@ -85,12 +85,13 @@ def _serving(more: Mapping[str, Any]) -> Iterator[tuple[Contract, Path]]:
 def _issue(plan: ClusterPlan, store: Store) -> None:
     """Certificates of the nodes and of the validator, and its password."""
     nodes = {
-        node_name(it.id): tuple({own.advertised.host for own in it.listeners}) for it in plan.nodes
+        node_name(node.id): tuple({listener.advertised.host for listener in node.listeners})
+        for node in plan.nodes
     }
-    wanted = TargetCertificates(
+    target_certificates = TargetCertificates(
         "bench", nodes, Subject(NODE, NODES), (VALIDATOR,), days=90, renew_days=30
     )
-    store.fill(wanted, datetime.now(UTC))
+    store.fill(target_certificates, datetime.now(UTC))
     text = client_properties(store, VALIDATOR, Mechanism.SCRAM_SHA_512)
     (store.folder / VALIDATOR_FILE).write_text(text)
 
@@ -115,13 +116,13 @@ def _admit(plan: ClusterPlan, root: Path, store: Store) -> None:
 
 def _free_ports(blocks: int) -> list[int]:
     """The first ports of runs of free ports, one run per listener."""
-    found: list[int] = []
+    first_ports: list[int] = []
     candidate = 20_000
-    while len(found) < blocks:
+    while len(first_ports) < blocks:
         if all(_is_free(candidate + index) for index in range(BROKERS)):
-            found.append(candidate)
+            first_ports.append(candidate)
         candidate += 10
-    return found
+    return first_ports
 
 
 def _is_free(port: int) -> bool:

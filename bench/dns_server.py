@@ -59,11 +59,11 @@ def _run(ready: Connection, seconds: float | None) -> None:
 def slow_dns_server(seconds: float | None) -> Iterator[str]:
     """Yields `ip:port` of a server that takes ``seconds`` an answer; None never answers."""
     context = multiprocessing.get_context("spawn")
-    ready, theirs = context.Pipe()
-    process = context.Process(target=_run, args=(theirs, seconds), daemon=True)
+    parent_end, child_end = context.Pipe()
+    process = context.Process(target=_run, args=(child_end, seconds), daemon=True)
     process.start()
     try:
-        yield f"127.0.0.1:{ready.recv()}"
+        yield f"127.0.0.1:{parent_end.recv()}"
     finally:
         process.terminate()
         process.join()

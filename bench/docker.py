@@ -45,13 +45,13 @@ PATIENCE = 180.0
 
 def hindrance() -> str | None:
     """Why there is nothing to measure here, or None."""
-    where = named_address()
-    if not answers(where):
-        return f"no Docker engine answers at {where} ({VARIABLE}; by default {DEFAULT})"
+    engine_address = named_address()
+    if not answers(engine_address):
+        return f"no Docker engine answers at {engine_address} ({VARIABLE}; by default {DEFAULT})"
     for tool, package in (("docker", "docker.io"), ("kcat", "kcat")):
         if shutil.which(tool) is None:
             return f"{tool} is missing (apt-get install {package})"
-    return None if _official_image(Engine(where)) else base.hindrance()
+    return None if _official_image(Engine(engine_address)) else base.hindrance()
 
 
 @dataclass
@@ -78,12 +78,12 @@ class Bench:
 
     def _up(self, *options: str) -> float:
         try:
-            begun = time.monotonic()
-            updating, ready, done = self._watched_up(options)
+            start_time = time.monotonic()
+            update_time, ready_time, end_time = self._watched_up(options)
             if not options:
-                self.previews.append(updating - begun)
-            self.validations.append(done - ready)
-            return ready - begun
+                self.previews.append(update_time - start_time)
+            self.validations.append(end_time - ready_time)
+            return ready_time - start_time
         finally:
             self.stack.destroy()
 
@@ -119,39 +119,39 @@ class Bench:
         containers = list(self.planned.containers.values())
         engine = self.stack.engine
         try:
-            begun = time.monotonic()
+            start_time = time.monotonic()
             engine.run("network", "create", label, containers[0].network)
-            for item in containers:
-                engine.run("volume", "create", label, item.volume)
-                engine.run("run", "--detach", label, *self._options(item), item.image)
+            for container in containers:
+                engine.run("volume", "create", label, container.volume)
+                engine.run("run", "--detach", label, *self._options(container), container.image)
             while self._listed() < len(self.planned.plan.brokers):
-                assert time.monotonic() - begun < PATIENCE, "kcat -L does not list all brokers"
-            return time.monotonic() - begun
+                assert time.monotonic() - start_time < PATIENCE, "kcat -L does not list all brokers"
+            return time.monotonic() - start_time
         finally:
             self.stack.remove_all()
 
-    def _options(self, item: NodeContainer) -> Sequence[str]:
+    def _options(self, container: NodeContainer) -> Sequence[str]:
         """Of `docker run`: all that makes the container what the stack's component makes it."""
         plan = self.planned.plan
         place = ContainerAddress.of(
-            plan, plan.node(item.node_id), item, self.planned.hosts[item.host]
+            plan, plan.node(container.node_id), container, self.planned.hosts[container.host]
         )
         _, *health = place.endpoint.health()
         return [
-            f"--name={item.name}", f"--hostname={item.name}",
-            f"--network={item.network}", f"--network-alias={item.name}",
-            f"--volume={item.volume}:{DATA}", "--restart=unless-stopped",
+            f"--name={container.name}", f"--hostname={container.name}",
+            f"--network={container.network}", f"--network-alias={container.name}",
+            f"--volume={container.volume}:{DATA}", "--restart=unless-stopped",
             f"--health-cmd={shlex.join(health)}", "--health-interval=10s",
             "--health-timeout=10s", "--health-start-period=1m", "--health-retries=3",
-            *(f"--publish={it.host_port}:{it.container_port}" for it in item.ports),
-            *(f"--env={key}={value}" for key, value in item.environment.items()),
+            *(f"--publish={port.host_port}:{port.container_port}" for port in container.ports),
+            *(f"--env={key}={value}" for key, value in container.environment.items()),
         ]  # fmt: skip
 
     def _listed(self) -> int:
         """How many brokers `kcat -L` lists now."""
         command = ["kcat", "-L", "-J", "-m", "1", "-b", self.bootstrap]
-        done = subprocess.run(command, capture_output=True, text=True)
-        return len(json.loads(done.stdout)["brokers"]) if done.returncode == 0 else 0
+        completed = subprocess.run(command, capture_output=True, text=True)
+        return len(json.loads(completed.stdout)["brokers"]) if completed.returncode == 0 else 0
 
 
 @contextlib.contextmanager
@@ -170,17 +170,21 @@ def docker_bench() -> Iterator[Bench]:
     note = f"image {image}, {'the official' if plugin else 'a test double of the'} plugin"
     with (
         tempfile.TemporaryDirectory(prefix="earshot-bench-") as folder,
-        docker_deployment(Path(folder) / "p", engine, cluster, {}, install=_installed) as stack,
+        docker_deployment(
+            Path(folder) / "p", engine, cluster, {}, install=_install_plugin
+        ) as stack,
     ):
         spec = read_spec(stack.cluster, "bench")
         assert isinstance(spec, DockerSpec)
         with contextlib.closing(engine.client()) as client:
             # made once on every machine, and no part of any run
             ensure_image(client, spec.validator.base)
-        planned = plan_docker(spec, stack.stack)
-        contract = Contract.of(planned.plan, stack.stack, spec.placement)
-        bootstrap = next(it.bootstrap for it in contract.listeners if Scope.HOST in it.scopes)
-        yield Bench(stack, planned, bootstrap, note)
+        docker_plan = plan_docker(spec, stack.stack)
+        contract = Contract.of(docker_plan.plan, stack.stack, spec.placement)
+        bootstrap = next(
+            listener.bootstrap for listener in contract.listeners if Scope.HOST in listener.scopes
+        )
+        yield Bench(stack, docker_plan, bootstrap, note)
 
 
 def _official_image(engine: Engine) -> str | None:
@@ -196,10 +200,10 @@ def _official_plugin() -> Path | None:
         return Path(program)
     homes = (os.environ.get("PULUMI_HOME"), PULUMI_HOME, Path.home() / ".pulumi")
     folders = (Path(home) / "plugins" / f"resource-docker-v{VERSION}" for home in homes if home)
-    return next((it for it in folders if (it / PLUGIN).is_file()), None)
+    return next((folder for folder in folders if (folder / PLUGIN).is_file()), None)
 
 
-def _installed(home: Path) -> None:
+def _install_plugin(home: Path) -> None:
     """The plugin for a home of the bench's own."""
     plugin = _official_plugin()
     if plugin is None:
@@ -216,7 +220,7 @@ def measured(runs: int) -> None:
         return
     with docker_bench() as bench:
         console.print(f"docker: {bench.note}")
-        found = interleaved(
+        seconds_by_name = interleaved(
             {
                 "make up's pulumi up, until all are ready": bench.up,
                 "pulumi up with its preview": bench.previewed_up,
@@ -224,14 +228,14 @@ def measured(runs: int) -> None:
             },
             runs,
         )
-    up, previewed, by_hand = map(statistics.median, found.values())
-    least_up, _, least_by_hand = map(min, found.values())
+    up_seconds, previewed, by_hand = map(statistics.median, seconds_by_name.values())
+    least_up, _, least_by_hand = map(min, seconds_by_name.values())
     preview, validation = map(statistics.median, (bench.previews, bench.validations))
     show(
         "Three brokers in containers, from nothing",
-        found,
+        seconds_by_name,
         [
-            ("plan, gate and Pulumi add", f"{up - by_hand:+.2f} s", "at most 4 s"),
+            ("plan, gate and Pulumi add", f"{up_seconds - by_hand:+.2f} s", "at most 4 s"),
             ("  in the quickest runs", f"{least_up - least_by_hand:+.2f} s", ""),
             ("  with a preview", f"{previewed - by_hand:+.2f} s", ""),
             ("  of which the preview", f"{preview:.2f} s", ""),

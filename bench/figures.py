@@ -12,21 +12,23 @@ console = Console()
 def interleaved(measures: dict[str, Callable[[], float]], runs: int) -> dict[str, list[float]]:
     """Seconds by name: every measure once, then every measure again, so that all meet the same
     machine."""
-    found: dict[str, list[float]] = {name: [] for name in measures}
+    seconds_by_name: dict[str, list[float]] = {name: [] for name in measures}
     for number in range(runs):
         for name, measure in measures.items():
             console.print(f"  run {number + 1} of {runs}: {name} ...", style="dim")
-            found[name].append(measure())
-    return found
+            seconds_by_name[name].append(measure())
+    return seconds_by_name
 
 
-def ratio(one: Sequence[float], other: Sequence[float]) -> str:
-    return f"{statistics.median(one) / statistics.median(other):.2f}"
+def ratio(first_seconds: Sequence[float], second_seconds: Sequence[float]) -> str:
+    return f"{statistics.median(first_seconds) / statistics.median(second_seconds):.2f}"
 
 
-def show(title: str, found: dict[str, list[float]], ratios: Sequence[tuple[str, str, str]]) -> None:
+def show(
+    title: str, seconds_by_name: dict[str, list[float]], ratios: Sequence[tuple[str, str, str]]
+) -> None:
     table = Table("what", "min", "median", "goal", title=title, title_justify="left")
-    for name, seconds in found.items():
+    for name, seconds in seconds_by_name.items():
         table.add_row(name, f"{min(seconds):.3f} s", f"{statistics.median(seconds):.3f} s", "")
     table.add_section()
     for name, figure, goal in ratios:

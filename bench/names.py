@@ -22,7 +22,7 @@ BROKERS = 1000
 
 
 @dataclass(frozen=True)
-class Took:
+class Measurement:
     """What one batch of names took in a process of its own, its start left out of the seconds."""
 
     seconds: float
@@ -32,13 +32,15 @@ class Took:
     """Names with evidence from the server."""
 
 
-def took(listeners: int, server: str, timeout: float) -> Took:
+def measure(listeners: int, server: str, timeout: float) -> Measurement:
     """What ``listeners`` of each broker take, ``timeout`` seconds at most for all of them."""
     command = [sys.executable, "-m", "bench.names", str(listeners), server, str(timeout)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr[-2000:]}")
-    return Took(**json.loads(done.stdout))
+    completed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if completed.returncode != 0:
+        sys.exit(
+            f"{' '.join(command)} ended with {completed.returncode}:\n{completed.stderr[-2000:]}"
+        )
+    return Measurement(**json.loads(completed.stdout))
 
 
 def main(count: int, server: str, timeout: float) -> None:
@@ -55,16 +57,18 @@ def main(count: int, server: str, timeout: float) -> None:
     document = {"placement": "local", "brokers": BROKERS, "listeners": listeners}
     spec = read_spec(document | {"controllers": {"count": 3}}, "bench")
     address = NodeNames(hosts=dict.fromkeys(Scope, "192.0.2.1"))
-    planned = plan(spec, {id: replace(address, machine=str(id)) for id in spec.node_ids})
+    cluster_plan = plan(spec, {id: replace(address, machine=str(id)) for id in spec.node_ids})
     policy = ResolverPolicy(resolvers=dict.fromkeys(Scope, (server,)), timeout=timeout)
-    begun = time.perf_counter()
-    found = gather(planned, policy, "local")
-    seconds = time.perf_counter() - begun
-    named = [item for (_, _, host), item in found.items() if not host[0].isdigit()]
-    assert len(named) == BROKERS * count
+    start_time = time.perf_counter()
+    evidence = gather(cluster_plan, policy, "local")
+    seconds = time.perf_counter() - start_time
+    evidence_of_names = [
+        name_evidence for (_, _, host), name_evidence in evidence.items() if not host[0].isdigit()
+    ]
+    assert len(evidence_of_names) == BROKERS * count
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    live = sum(item.kind is EvidenceKind.LIVE for item in named)
-    print(json.dumps(asdict(Took(seconds, peak, live))))
+    live = sum(name_evidence.kind is EvidenceKind.LIVE for name_evidence in evidence_of_names)
+    print(json.dumps(asdict(Measurement(seconds, peak, live))))
 
 
 if __name__ == "__main__":

@@ -87,10 +87,10 @@ class Previews:
 
     def _seconds(self, pack: Path, *, well: bool, ends_with: int) -> float:
         self.project.write(_PROGRAM.format(brokers=EACH, host="" if well else "localhost"))
-        begun = time.monotonic()
-        done = self.project.pulumi("preview", "--policy-pack", str(pack))
-        seconds = time.monotonic() - begun
-        assert bool(done.returncode) == bool(ends_with), done.stdout[-3000:]
+        start_time = time.monotonic()
+        preview = self.project.pulumi("preview", "--policy-pack", str(pack))
+        seconds = time.monotonic() - start_time
+        assert bool(preview.returncode) == bool(ends_with), preview.stdout[-3000:]
         return seconds
 
 
@@ -101,12 +101,12 @@ def previews() -> Iterator[Previews]:
         home = Path(folder) / "p"
         environment = project.prepare_home(home, {})
         install_docker_double(home / "home")
-        made = project.Project(home, "", environment)
-        made.run("stack", "init", project.STACK)
+        new_project = project.Project(home, "", environment)
+        new_project.run("stack", "init", project.STACK)
         empty = Path(folder) / "empty"
         empty.mkdir()
-        about = yaml.safe_load((POLICIES / "PulumiPolicy.yaml").read_text())
-        about["runtime"]["options"]["virtualenv"] = str((POLICIES / "../.venv").resolve())
-        (empty / "PulumiPolicy.yaml").write_text(yaml.safe_dump(about))
+        pack_document = yaml.safe_load((POLICIES / "PulumiPolicy.yaml").read_text())
+        pack_document["runtime"]["options"]["virtualenv"] = str((POLICIES / "../.venv").resolve())
+        (empty / "PulumiPolicy.yaml").write_text(yaml.safe_dump(pack_document))
         (empty / "__main__.py").write_text(_EMPTY)
-        yield Previews(made, empty)
+        yield Previews(new_project, empty)

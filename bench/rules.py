@@ -25,14 +25,16 @@ def seconds_for(brokers: int) -> float:
     document = {"placement": "local", "brokers": brokers, "listeners": listeners}
     spec = read_spec(document | {"controllers": {"count": 3}}, "bench")
     names, evidence = _provisioned(spec.node_ids)
-    addresses = {id: item.addresses for id, item in names.items()}
+    addresses = {id: node_names.addresses for id, node_names in names.items()}
     gc.collect()  # neither size pays for the other's garbage
-    begun = time.perf_counter()
-    planned = plan(spec, names)
-    facts = replace(ClusterFacts.of(planned, "aws"), addresses=addresses, evidence=evidence)
+    start_time = time.perf_counter()
+    cluster_plan = plan(spec, names)
+    facts = replace(ClusterFacts.of(cluster_plan, "aws"), addresses=addresses, evidence=evidence)
     findings = evaluate(facts)
-    seconds = time.perf_counter() - begun
-    assert not [item for item in findings if item.severity == "error"], findings[0]
+    seconds = time.perf_counter() - start_time
+    assert not [node_names for node_names in findings if node_names.severity == "error"], findings[
+        0
+    ]
     return seconds
 
 
@@ -47,13 +49,13 @@ def _provisioned(ids: tuple[int, ...]) -> tuple[dict[int, NodeNames], dict[Evide
             hosts={Scope.INTERNAL: private, Scope.CONTROLLER: private, Scope.EXTERNAL: public},
             addresses=(inner, outer),
         )
-        seen = (
+        lookups = (
             ("INTERNAL", Scope.INTERNAL, private, inner),
             ("CONTROLLER", Scope.CONTROLLER, private, inner),
             ("EXTERNAL", Scope.EXTERNAL, public, outer),
             ("PARTNER", Scope.EXTERNAL, public, outer),
         )
-        for listener, scope, host, address in seen:
+        for listener, scope, host, address in lookups:
             lookup = Lookup(host, "memory", Diagnosis.OK, (address,), 0.0)
             evidence[listener, scope, host] = Evidence(EvidenceKind.LIVE, lookup, "from memory")
     return names, evidence

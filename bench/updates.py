@@ -88,20 +88,20 @@ class Updates:
     def bare_again(self) -> float:
         return self._up(self.bare, "unchanged, bare")
 
-    def _up(self, made: project.Project, what: str) -> float:
-        begun = time.monotonic()
-        with made.updating() as child, counted(child.pid) as pids:
+    def _up(self, updated_project: project.Project, name: str) -> float:
+        start_time = time.monotonic()
+        with updated_project.updating() as child, counted(child.pid) as pids:
             output, _ = child.communicate()
-        seconds = time.monotonic() - begun
+        seconds = time.monotonic() - start_time
         assert child.returncode == 0, output[-3000:]
-        self.pythons.setdefault(what, []).append(len(pids))
+        self.pythons.setdefault(name, []).append(len(pids))
         return seconds
 
 
 @contextlib.contextmanager
 def counted(pid: int) -> Iterator[set[int]]:
     """The Python processes below process ``pid`` so far, by their ids."""
-    found: set[int] = set()
+    pids: set[int] = set()
     ended = threading.Event()
 
     def look() -> None:
@@ -110,12 +110,12 @@ def counted(pid: int) -> Iterator[set[int]]:
                 for child in psutil.Process(pid).children(recursive=True):
                     with contextlib.suppress(psutil.Error):
                         if child.name().startswith("python"):
-                            found.add(child.pid)
+                            pids.add(child.pid)
 
     thread = threading.Thread(target=look)
     thread.start()
     try:
-        yield found
+        yield pids
     finally:
         ended.set()
         thread.join()
@@ -137,30 +137,30 @@ def updating() -> Iterator[Updates]:
 
 
 def _project(folder: Path) -> project.Project:
-    made = project.Project(folder, "import pulumi", project.prepare_home(folder, {}))
-    made.run("stack", "init", project.STACK)
-    return made
+    new_project = project.Project(folder, "import pulumi", project.prepare_home(folder, {}))
+    new_project.run("stack", "init", project.STACK)
+    return new_project
 
 
-def _add_bare_plugin(made: project.Project) -> None:
-    folder = made.folder / "plugin"
+def _add_bare_plugin(bare_project: project.Project) -> None:
+    folder = bare_project.folder / "plugin"
     folder.mkdir()
     launcher = folder / "pulumi-resource-bare"
     launcher.write_text(_LAUNCHER.format(python=sys.executable, root=str(ROOT)))
     launcher.chmod(0o755)
-    about = yaml.safe_load((made.folder / "Pulumi.yaml").read_text())
-    about["plugins"] = {"providers": [{"name": "bare", "path": str(folder)}]}
-    (made.folder / "Pulumi.yaml").write_text(yaml.safe_dump(about))
+    project_document = yaml.safe_load((bare_project.folder / "Pulumi.yaml").read_text())
+    project_document["plugins"] = {"providers": [{"name": "bare", "path": str(folder)}]}
+    (bare_project.folder / "Pulumi.yaml").write_text(yaml.safe_dump(project_document))
 
 
-def _empty(made: project.Project) -> None:
-    made.destroy()
+def _empty(emptied_project: project.Project) -> None:
+    emptied_project.destroy()
 
 
 def measured(runs: int) -> None:
     """`pulumi up` of three brokers of this machine, beside as many resources that do nothing."""
     with updating() as bench:
-        found = interleaved(
+        first_seconds = interleaved(
             {
                 "first pulumi up, three brokers proved": bench.ours_first,
                 "first pulumi up, bare resources": bench.bare_first,
@@ -168,19 +168,19 @@ def measured(runs: int) -> None:
             },
             runs,
         )
-        again = interleaved(
+        repeated_seconds = interleaved(
             {
                 "unchanged pulumi up, three brokers": bench.ours_again,
                 "unchanged pulumi up, bare resources": bench.bare_again,
             },
             max(5, runs),
         )
-    first, bare, by_hand = map(statistics.median, found.values())
-    rows = [("plan, gate, readiness and proof add", f"{first - bare - by_hand:+.2f} s", "")]
+    first_update, bare, by_hand = map(statistics.median, first_seconds.values())
+    rows = [("plan, gate, readiness and proof add", f"{first_update - bare - by_hand:+.2f} s", "")]
     rows += [
         (f"Python processes, {name}", str(max(counts)), "")
         for name, counts in bench.pythons.items()
     ]
-    rows.append(("unchanged, three brokers / bare", ratio(*again.values()), ""))
+    rows.append(("unchanged, three brokers / bare", ratio(*repeated_seconds.values()), ""))
     title = f"Updates of {bench.resources} resources on this machine"
-    show(title, found | again, rows)
+    show(title, first_seconds | repeated_seconds, rows)

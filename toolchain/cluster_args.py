@@ -94,8 +94,8 @@ def _write(
 
 
 def _about(model: type[BaseModel], *, lower: bool = False) -> str:
-    first = " ".join((model.__doc__ or "").split("\n\n")[0].split())
-    return f"{first[0].lower()}{first[1:]}" if lower else first
+    first_paragraph = " ".join((model.__doc__ or "").split("\n\n")[0].split())
+    return f"{first_paragraph[0].lower()}{first_paragraph[1:]}" if lower else first_paragraph
 
 
 def _docstring(text: str) -> Iterator[str]:

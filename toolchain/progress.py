@@ -266,11 +266,11 @@ def _wait_with_progress(child: subprocess.Popen[bytes], log: Path) -> int:
         except subprocess.TimeoutExpired:
             if _ending.is_set():
                 raise Cancelled from None
-            if (now := time.monotonic()) - shown_at < tick:
+            if (current_time := time.monotonic()) - shown_at < tick:
                 continue
-            shown_at = now
+            shown_at = current_time
             last_line = (_tail(log, 1) or [""])[0]
-            line = f"  {now - begin:.0f} s  {last_line}"[:100]
+            line = f"  {current_time - begin:.0f} s  {last_line}"[:100]
             if is_redrawn:
                 print(f"\r{line:<{width}}", end="", flush=True)
                 width = len(line)

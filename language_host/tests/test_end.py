@@ -18,10 +18,10 @@ pytestmark = pytest.mark.e2e
 PATIENCE_SECONDS = 30
 
 
-def wait_for(condition: Callable[[], bool], what: str) -> None:
+def wait_for(condition: Callable[[], bool], description: str) -> None:
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not condition():
-        assert time.monotonic() < deadline, f"no {what} within {PATIENCE_SECONDS} s"
+        assert time.monotonic() < deadline, f"no {description} within {PATIENCE_SECONDS} s"
         time.sleep(0.1)
 
 

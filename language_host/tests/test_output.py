@@ -23,14 +23,14 @@ def test_exit_code_comes_last(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "line", "rest"),
+    ("script", "line", "later_chunks"),
     [("printf '12'; printf '34\\nmore'", b"1234", ["stdout"]), ("exit 1", b"", [])],
 )
 def test_the_first_line_can_be_separated(
-    tmp_path: Path, script: str, line: bytes, rest: list[str]
+    tmp_path: Path, script: str, line: bytes, later_chunks: list[str]
 ) -> None:
     lines: list[bytes] = []
-    assert follow(script, tmp_path, lines) == [*rest, "exitcode"]
+    assert follow(script, tmp_path, lines) == [*later_chunks, "exitcode"]
     assert lines == [line]
 
 

@@ -70,7 +70,7 @@ def test_about_names_the_programs_python(workspace: Workspace) -> None:
     about = json.loads(result.stdout)
     assert about["runtime"]["language"] == "python"
     assert about["runtime"]["executable"] == str(project / "venv" / "bin" / "python")
-    assert "pytest-timeout" in {entry["name"] for entry in about["dependencies"]}
+    assert "pytest-timeout" in {dependency["name"] for dependency in about["dependencies"]}
 
 
 def test_install_makes_the_virtual_environment(workspace: Workspace) -> None:

@@ -23,8 +23,10 @@ class Workspace:
 
     @property
     def environment(self) -> dict[str, str]:
-        ours = {k: v for k, v in os.environ.items() if not k.startswith("PULUMI_")}
-        return ours | {
+        own_variables = {
+            name: value for name, value in os.environ.items() if not name.startswith("PULUMI_")
+        }
+        return own_variables | {
             "PATH": f"{self.bin}{os.pathsep}{os.environ['PATH']}",
             "PULUMI_HOME": str(self.folder / "home"),
             "PULUMI_BACKEND_URL": (self.folder / "state").as_uri(),

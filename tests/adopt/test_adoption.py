@@ -48,7 +48,7 @@ def adopt_text(
     return adopt_compose(compose, as_checked, name, chosen, scopes)
 
 
-def broker(listeners: str, advertised: str, ports: str = "[]", more: str = "") -> str:
+def broker(listeners: str, advertised: str, ports: str = "[]", extra_lines: str = "") -> str:
     return f"""
 services:
   kafka:
@@ -64,7 +64,7 @@ services:
       KAFKA_INTER_BROKER_LISTENER_NAME: A
       KAFKA_CONTROLLER_LISTENER_NAMES: CONTROLLER
       KAFKA_CONTROLLER_QUORUM_VOTERS: 1@kafka:9093
-{more}"""
+{extra_lines}"""
 
 
 def golden(name: str, text: str) -> None:
@@ -199,9 +199,9 @@ listener.security.protocol.map=INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT
 """
     adoption = adopt_properties(text, "a\nname: other.properties", {})
     assert adoption.mistakes
-    written = stack_file(adoption)
-    assert yaml.safe_load(written) == {"config": {"earshot:cluster": adoption.document}}
-    assert "secretsprovider: other" in written and "# Adopted from a name: other" in written
+    stack_text = stack_file(adoption)
+    assert yaml.safe_load(stack_text) == {"config": {"earshot:cluster": adoption.document}}
+    assert "secretsprovider: other" in stack_text and "# Adopted from a name: other" in stack_text
 
 
 def test_what_an_image_adds_to_its_variables_is_checked_too() -> None:
@@ -286,12 +286,12 @@ class TestMistakes:
 
     def test_two_brokers_on_one_port_of_the_host(self) -> None:
         text = broker("A://:1,B://:2", "A://kafka:1,B://localhost:2", '["2:2"]')
-        more = """
+        second_service = """
   kafka2:
     extends: kafka
     environment: {KAFKA_NODE_ID: 2}
 """
-        mistakes = adopt_text(text + more).mistakes
+        mistakes = adopt_text(text + second_service).mistakes
         assert ("KL017", "kafka2") in [(mistake.rule, mistake.container) for mistake in mistakes]
         assert any("Docker starts only one of them" in mistake.observed for mistake in mistakes)
 
@@ -389,9 +389,9 @@ class TestProperties:
             f"B:PLAINTEXT\ninter.broker.listener.name=A\n"
             f"advertised.listeners=A://kafka7:1,B://{advertised}:2\n"
         )
-        first, second = adopt_properties(text, "s.properties").listeners
-        assert first.listener.audience.scopes == (Scope.INTERNAL,)
-        assert second.listener.audience.scopes == scopes
+        internal_listener, advertised_listener = adopt_properties(text, "s.properties").listeners
+        assert internal_listener.listener.audience.scopes == (Scope.INTERNAL,)
+        assert advertised_listener.listener.audience.scopes == scopes
 
     @pytest.mark.parametrize(("text", "message"), [
         ("security.protocol=SSL\n",
@@ -404,7 +404,7 @@ class TestProperties:
 
 
 def test_extra_properties_are_kept_and_secrets_are_not() -> None:
-    more = """
+    extra_variables = """
       KAFKA_LOG_RETENTION_HOURS: 24
       KAFKA_SASL_JAAS_CONFIG: user=admin password=hunter2
       KAFKA_LISTENER_NAME_A_SSL_KEY_PASSWORD: hunter2
@@ -414,7 +414,7 @@ def test_extra_properties_are_kept_and_secrets_are_not() -> None:
       KAFKA_INTER_BROKER_PROTOCOL_VERSION: "2.8"
       KAFKA_HEAP_OPTS: -Xmx1g
 """
-    adoption = adopt_text(broker("A://:1", "A://kafka:1", more=more.rstrip()))
+    adoption = adopt_text(broker("A://:1", "A://kafka:1", extra_lines=extra_variables.rstrip()))
     assert adoption.document is not None
     assert adoption.document["extra"] == {
         "log.retention.hours": "24",
@@ -433,7 +433,7 @@ def test_extra_properties_are_kept_and_secrets_are_not() -> None:
 
 
 def test_an_unset_variable_is_reported() -> None:
-    text = broker("A://:1", "A://kafka:1", more="      KAFKA_NUM_PARTITIONS: ${PARTS}\n")
+    text = broker("A://:1", "A://kafka:1", extra_lines="      KAFKA_NUM_PARTITIONS: ${PARTS}\n")
     assert adopt_text(text).notes == ("the variable PARTS is not set, so it is read as empty text",)
 
 
@@ -470,7 +470,7 @@ def test_of_several_published_ports_the_advertised_one_is_taken() -> None:
     assert document is not None and document["listeners"][1]["published"] == {1: 39092}
 
 
-def hundred(advertised: str, more: str = "") -> str:
+def hundred_brokers(advertised: str, extra_lines: str = "") -> str:
     """A hundred brokers in which `{i}` is each one's number."""
     service = (
         "  kafka{i}:\n    image: apache/kafka:4.1.1\n    environment:\n"
@@ -478,7 +478,7 @@ def hundred(advertised: str, more: str = "") -> str:
         "      KAFKA_LISTENERS: A://:9092,B://:9093,C://:9094\n"
         "      KAFKA_LISTENER_SECURITY_PROTOCOL_MAP: A:PLAINTEXT,B:PLAINTEXT,C:PLAINTEXT\n"
         f"      KAFKA_ADVERTISED_LISTENERS: {advertised}\n"
-        "      KAFKA_INTER_BROKER_LISTENER_NAME: A\n" + more
+        "      KAFKA_INTER_BROKER_LISTENER_NAME: A\n" + extra_lines
     )
     return "services:\n" + "".join(service.replace("{i}", str(i)) for i in range(1, 101))
 
@@ -491,9 +491,9 @@ def told_after_the_table(adoption: Adoption) -> list[str]:
 @pytest.mark.parametrize(
     "text",
     [
-        hundred("A://kafka{i}:9092,B://kafka{i}:9093", "      KAFKA_BROKER_RACK_X: r{i}\n"),
-        hundred("A://kafka{i}:9092,B://what.example:9093"),
-        hundred("A://kafka{i}:9092,B://kafka_{i}:9093"),
+        hundred_brokers("A://kafka{i}:9092,B://kafka{i}:9093", "      KAFKA_BROKER_RACK_X: r{i}\n"),
+        hundred_brokers("A://kafka{i}:9092,B://what.example:9093"),
+        hundred_brokers("A://kafka{i}:9092,B://kafka_{i}:9093"),
     ],
 )
 def test_what_is_said_of_a_hundred_brokers_fits_a_screen(text: str) -> None:
@@ -502,8 +502,8 @@ def test_what_is_said_of_a_hundred_brokers_fits_a_screen(text: str) -> None:
 
 @pytest.mark.parametrize(("replicas", "noted"), [("1", 0), ("2", 1), ("", 0)])
 def test_a_service_that_runs_several_times_is_noted(replicas: str, noted: int) -> None:
-    more = f"    deploy: {{replicas: {replicas}}}\n  web: {{image: nginx, scale: 9}}\n"
-    notes = adopt_text(broker("A://:1", "A://kafka:1", more=more)).notes
+    extra_lines = f"    deploy: {{replicas: {replicas}}}\n  web: {{image: nginx, scale: 9}}\n"
+    notes = adopt_text(broker("A://:1", "A://kafka:1", extra_lines=extra_lines)).notes
     note = (
         "service kafka: runs 2 times in the source, with one id and one advertised address; "
         "it becomes one broker"
@@ -535,7 +535,7 @@ def test_entries_that_cannot_be_read_are_asked_about_by_name_or_without() -> Non
     )
 
 
-def two(first: str, second: str, more: str = "") -> Adoption:
+def adopt_two_brokers(first_bind: str, second_bind: str, extra_lines: str = "") -> Adoption:
     """Two brokers that use ZooKeeper, with the hosts that they bind."""
     rows = "".join(
         f"""
@@ -546,14 +546,14 @@ def two(first: str, second: str, more: str = "") -> Adoption:
       KAFKA_ZOOKEEPER_CONNECT: zk:2181
       KAFKA_LISTENERS: PLAINTEXT://{bind}:9093
       KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://k{id}:9093
-{more if id == 2 else ""}"""
-        for id, bind in ((1, first), (2, second))
+{extra_lines if id == 2 else ""}"""
+        for id, bind in ((1, first_bind), (2, second_bind))
     )
     return adopt_text(f"services:{rows}")
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "bind"),
+    ("first_bind", "second_bind", "bind"),
     [
         ("k1", "k2", None),
         ("k1", "localhost", "localhost"),
@@ -565,18 +565,18 @@ def two(first: str, second: str, more: str = "") -> Adoption:
     ],
 )
 def test_what_brokers_bind_is_kept_where_it_is_one_or_wrong(
-    first: str, second: str, bind: str | None
+    first_bind: str, second_bind: str, bind: str | None
 ) -> None:
-    adoption = two(first, second)
+    adoption = adopt_two_brokers(first_bind, second_bind)
     assert adoption.document is not None
     (listener,) = adoption.document["listeners"]
     assert listener.get("bind") == bind
     note = "listener PLAINTEXT: binds all interfaces now, and not k1, k2"
-    assert (note in adoption.notes) is ((first, second) == ("k1", "k2"))
+    assert (note in adoption.notes) is ((first_bind, second_bind) == ("k1", "k2"))
 
 
 def test_the_quorum_is_given_the_first_port_that_no_broker_has() -> None:
-    document = document_of(two("", ""))
+    document = document_of(adopt_two_brokers("", ""))
     assert document["controllers"] == {"mode": "combined", "port": 9094}
 
 
@@ -589,7 +589,7 @@ def test_a_controller_that_asks_only_itself_keeps_its_port(host: str) -> None:
 
 def test_where_one_broker_is_of_zookeepers_time_its_data_are_left_over() -> None:
     kraft = "      KAFKA_PROCESS_ROLES: broker\n"
-    adoption = two("", "", kraft)
+    adoption = adopt_two_brokers("", "", kraft)
     assert "topics and their data" in [leftover.what for leftover in adoption.leftovers]
 
 
@@ -610,7 +610,7 @@ def test_one_mistake_is_reported_by_one_rule(old: str, new: str, rules: list[str
 
 
 def test_a_container_on_the_hosts_network_publishes_nothing() -> None:
-    text = broker("A://:1", "A://localhost:1", more="    network_mode: host\n")
+    text = broker("A://:1", "A://localhost:1", extra_lines="    network_mode: host\n")
     document = document_of(adopt_text(text, "c.yml", A=(Scope.HOST,)))
     assert "published" not in document["listeners"][0]
 
@@ -619,8 +619,8 @@ def test_keys_that_no_variable_can_stand_for_are_kept_from_a_file_alone() -> Non
     text = "node.id=1\nlisteners=PLAINTEXT://localhost:1\nMy.Own.Key=1\na._b=2\n"
     document = document_of(adopt_properties(text, "s.properties"))
     assert document["extra"] == {"My.Own.Key": "1", "a._b": "2"}
-    more = "      KAFKA_LOG_DIRS_X: 'a\\b'\n      KAFKA_UMLAUT: \u00e4\n"
-    leftovers = adopt_text(broker("A://:1", "A://kafka:1", more=more)).leftovers
+    extra_variables = "      KAFKA_LOG_DIRS_X: 'a\\b'\n      KAFKA_UMLAUT: \u00e4\n"
+    leftovers = adopt_text(broker("A://:1", "A://kafka:1", extra_lines=extra_variables)).leftovers
     assert [leftover.what for leftover in leftovers] == ["log.dirs.x", "umlaut"]
     assert all(
         "would arrive changed through the variable" in leftover.why for leftover in leftovers
@@ -640,7 +640,7 @@ def test_what_does_not_look_like_a_broker_is_not_checked_as_one() -> None:
 
 
 def test_who_is_asked_several_things_alike_is_asked_once() -> None:
-    text = hundred("A://kafka{i}:9092,B://what.example:9093")
+    text = hundred_brokers("A://kafka{i}:9092,B://what.example:9093")
     lines = told_after_the_table(adopt_text(text))
     start = lines.index("undecided: no stack file is written")
     assert lines[start + 1 : start + 3] == [
@@ -650,7 +650,9 @@ def test_who_is_asked_several_things_alike_is_asked_once() -> None:
         ),
         "    to decide it: --scope B=internal|host|external",
     ]
-    lines = told_after_the_table(adopt_text(hundred("A://kafka{i}:9092,B://kafka_{i}:9093")))
+    lines = told_after_the_table(
+        adopt_text(hundred_brokers("A://kafka{i}:9092,B://kafka_{i}:9093"))
+    )
     assert (
         "- brokers 1 to 100 (kafka1, kafka2, kafka3 and 97 more), listener B: "
         "advertised.listeners: host 'kafka_1' has the label 'kafka_1' (kafka1; others alike)"
@@ -664,16 +666,18 @@ def test_a_quorum_that_brokers_open_as_well_is_no_listener_for_clients() -> None
 
 
 def test_only_properties_that_differ_are_named() -> None:
-    same = "      KAFKA_NUM_PARTITIONS: 3\n"
-    text = f"services:{row(1, same)}{row(2, same)}"
+    common_variable = "      KAFKA_NUM_PARTITIONS: 3\n"
+    first_service = zookeeper_service(1, common_variable)
+    text = f"services:{first_service}{zookeeper_service(2, common_variable)}"
     assert not [note for note in adopt_text(text).notes if "other values" in note]
-    text = f"services:{row(1, same)}{row(2, same + '      KAFKA_NUM_IO_THREADS: 9')}"
+    other_variables = f"{common_variable}      KAFKA_NUM_IO_THREADS: 9"
+    text = f"services:{first_service}{zookeeper_service(2, other_variables)}"
     assert [note for note in adopt_text(text).notes if "other values" in note] == [
         "broker 2: other values than broker 1 for num.io.threads; `extra` has those of broker 1"
     ]
 
 
-def row(id: int, more: str) -> str:
+def zookeeper_service(id: int, extra_variables: str) -> str:
     return f"""
   k{id}:
     image: ""
@@ -681,10 +685,10 @@ def row(id: int, more: str) -> str:
       KAFKA_BROKER_ID: {id}
       KAFKA_ZOOKEEPER_CONNECT: zk:2181
       KAFKA_LISTENERS: PLAINTEXT://k{id}:9093
-{more}"""
+{extra_variables}"""
 
 
 def test_an_image_that_is_not_named_is_said_to_become_ours() -> None:
-    assert adopt_text(f"services:{row(1, '')}").notes == (
+    assert adopt_text(f"services:{zookeeper_service(1, '')}").notes == (
         "an image that is not named becomes apache/kafka:4.1.1, which runs KRaft (3.9 and later)",
     )

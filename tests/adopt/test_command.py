@@ -33,8 +33,8 @@ def test_a_mistake_is_1_and_the_file_is_written(
     assert run(["adopt", "two_listeners.yml", "-o", "Pulumi.adopted.yaml"]) == 1
     out = capsys.readouterr().out
     assert "[KL017]" in out and "written: Pulumi.adopted.yaml" in out and "placement:" not in out
-    written = yaml.safe_load(Path("Pulumi.adopted.yaml").read_text())
-    assert written["config"]["earshot:cluster"]["placement"] == "docker"
+    stack_document = yaml.safe_load(Path("Pulumi.adopted.yaml").read_text())
+    assert stack_document["config"]["earshot:cluster"]["placement"] == "docker"
 
 
 def test_a_question_is_1_and_nothing_is_written(
@@ -150,16 +150,16 @@ def test_a_real_file_is_read_where_it_lies(
 
 
 @pytest.mark.parametrize(
-    ("named", "where"),
+    ("reference", "place"),
     [("env_file: /dev/zero", "env_file[0]"), ("extends: {file: /dev/zero}", "extends")],
 )
 def test_a_device_is_not_read(
-    named: str, where: str, folder: Path, capsys: pytest.CaptureFixture[str]
+    reference: str, place: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    Path("device.yml").write_text(f"services: {{k: {{image: apache/kafka, {named}}}}}")
+    Path("device.yml").write_text(f"services: {{k: {{image: apache/kafka, {reference}}}}}")
     assert run(["adopt", "device.yml"]) == 2
     assert capsys.readouterr().err == (
-        f"error: device.yml: services.k.{where}: /dev/zero cannot be read (it is no regular file)\n"
+        f"error: device.yml: services.k.{place}: /dev/zero cannot be read (it is no regular file)\n"
     )
 
 
@@ -187,10 +187,10 @@ services:
 """)
     assert run(["adopt", "a.yml", "-f", "json"]) == code
     document = json.loads(capsys.readouterr().out)
-    assert [entry["rule"] for entry in document["mistakes"]] == ["KL017"] * code
-    where = "KL017, container kafka, listener PLAINTEXT: "
-    assert [entry for entry in document["notes"] if "KL017" in entry] == (
-        [where + note] if note else []
+    assert [finding["rule"] for finding in document["mistakes"]] == ["KL017"] * code
+    finding_subject = "KL017, container kafka, listener PLAINTEXT: "
+    assert [finding for finding in document["notes"] if "KL017" in finding] == (
+        [finding_subject + note] if note else []
     )
 
 
@@ -257,8 +257,8 @@ def test_a_comment_in_properties_ignores_a_mistake_too(
     )
     run(["adopt", "a.properties", "-f", "json"])
     document = json.loads(capsys.readouterr().out)
-    assert [entry["rule"] for entry in document["mistakes"]] == mistakes
-    ignored = [entry for entry in document["notes"] if entry.endswith(": ignored: old")]
+    assert [finding["rule"] for finding in document["mistakes"]] == mistakes
+    ignored = [finding for finding in document["notes"] if finding.endswith(": ignored: old")]
     assert len(ignored) == 1 - len(mistakes)
 
 

@@ -16,15 +16,15 @@ ONE_LISTENER: Wanted = (("PLAINTEXT", 9092, (INTERNAL, EXTERNAL)),)
 
 
 def node(id: int, listeners: Wanted = TWO_LISTENERS, roles: tuple[Role, ...] = BOTH) -> Node:
-    wanted = list(listeners) if Role.BROKER in roles else []
+    listener_settings = list(listeners) if Role.BROKER in roles else []
     if Role.CONTROLLER in roles:
-        wanted.append(("CONTROLLER", 29092, (CONTROLLER,)))
+        listener_settings.append(("CONTROLLER", 29092, (CONTROLLER,)))
     return Node(
         id=id,
         roles=roles,
         listeners=tuple(
             Listener(name=name, scopes=scopes, bind_port=port, host=f"10.0.0.{id % 250}", port=port)
-            for name, port, scopes in wanted
+            for name, port, scopes in listener_settings
         ),
     )
 

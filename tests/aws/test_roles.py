@@ -16,9 +16,11 @@ from earshot.aws.roles import (
 OWN = "arn:aws:ssm:eu-central-1:123456789012:parameter/earshot/mine/broker-1"
 
 
-def granted(statements: list[dict[str, Any]]) -> dict[str, tuple[list[str], list[str]]]:
+def grants_by_sid(statements: list[dict[str, Any]]) -> dict[str, tuple[list[str], list[str]]]:
     """Actions and resources, by `Sid`."""
-    return {it["Sid"]: (it["Action"], it["Resource"]) for it in statements}
+    return {
+        statement["Sid"]: (statement["Action"], statement["Resource"]) for statement in statements
+    }
 
 
 def test_only_instances_assume_a_role() -> None:
@@ -39,7 +41,7 @@ def test_a_session_takes_five_actions() -> None:
 
 def test_a_node_writes_its_own_report_and_nothing_else() -> None:
     statements = json.loads(node_policy(OWN))["Statement"]
-    assert granted(statements) == {
+    assert grants_by_sid(statements) == {
         "Report": (["ssm:PutParameter"], [OWN]),
         "Sessions": (list(SESSION_MANAGER), ["*"]),
     }
@@ -66,11 +68,13 @@ def test_a_docker_host_pulls_from_its_repositories_alone() -> None:
     names = (EXAMPLE, f"{EXAMPLE.partition(':')[0]}:4.1.2", EXAMPLE.replace("kafka", "debian"))
     images = [image for image in map(ecr_image, names) if image]
     policy = docker_host_policy(OWN, "/key", parameter, images)
-    plain = docker_host_policy(OWN, "/key", parameter, [])
-    assert plain == node_policy(OWN, ["/key"])
-    added = json.loads(policy)["Statement"][len(json.loads(plain)["Statement"]) :]
+    policy_without_images = docker_host_policy(OWN, "/key", parameter, [])
+    assert policy_without_images == node_policy(OWN, ["/key"])
+    added_statements = json.loads(policy)["Statement"][
+        len(json.loads(policy_without_images)["Statement"]) :
+    ]
     registry = "arn:aws:ecr:eu-central-1:123456789012:repository"
-    assert granted(added) == {
+    assert grants_by_sid(added_statements) == {
         "Images": (
             ["ssm:GetParameter"],
             [f"arn:aws:ssm:eu-central-1:123456789012:parameter{parameter}"],
@@ -92,7 +96,7 @@ def test_a_docker_host_pulls_from_its_repositories_alone() -> None:
 def test_a_validator_gets_and_puts_what_it_must_alone() -> None:
     text = validator_policy("arn:aws:s3:::b", ["order.json"], ["reports/*"], "arn:aws:ssm:x:1", [])
     statements = json.loads(text)["Statement"]
-    assert granted(statements) == {
+    assert grants_by_sid(statements) == {
         "Orders": (["s3:GetObject"], ["arn:aws:s3:::b/order.json"]),
         "Reports": (["s3:PutObject"], ["arn:aws:s3:::b/reports/*"]),
         "Sessions": (list(SESSION_MANAGER), ["*"]),

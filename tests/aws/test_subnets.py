@@ -53,9 +53,9 @@ def test_subnets_lie_apart_inside_the_vpc_and_within_awss_limits(
 def test_a_zone_that_is_added_moves_no_subnet(
     vpc: str, zones: list[str], data: st.DataObject
 ) -> None:
-    fewer = zones[:2]
+    first_zones = zones[:2]
     shuffled = data.draw(st.permutations(zones))
-    assert set(lay_out(vpc, fewer)) <= set(lay_out(vpc, shuffled))
+    assert set(lay_out(vpc, first_zones)) <= set(lay_out(vpc, shuffled))
 
 
 def test_five_addresses_of_each_subnet_are_awss_own() -> None:
@@ -128,18 +128,20 @@ def test_nodes_are_spread_evenly(count: int, zones: list[str]) -> None:
 
 
 @given(st.integers(0, 30), st.integers(0, 30), zones)
-def test_a_node_that_is_added_moves_no_other(count: int, more: int, zones: list[str]) -> None:
-    old_zones, zone_of = (spread(range(number), zones) for number in (count, count + more))
+def test_a_node_that_is_added_moves_no_other(
+    count: int, added_count: int, zones: list[str]
+) -> None:
+    old_zones, zone_of = (spread(range(number), zones) for number in (count, count + added_count))
     assert zone_of.items() >= old_zones.items()
 
 
 @given(st.integers(1, 30), st.integers(0, 30))
-def test_pinned_nodes_stay_when_a_zone_is_added(count: int, more: int) -> None:
+def test_pinned_nodes_stay_when_a_zone_is_added(count: int, added_count: int) -> None:
     zones = [f"us-west-2{letter}" for letter in "abc"]
     old_zones = spread(range(count), zones[:2])
-    zone_of = spread(range(count + more), zones, pinned=old_zones)
+    zone_of = spread(range(count + added_count), zones, pinned=old_zones)
     assert zone_of.items() >= old_zones.items()
-    if more >= count:
+    if added_count >= count:
         load = Counter(zone_of.values())
         assert max(load.values()) - min(load[zone] for zone in zones) <= 1
 

@@ -241,7 +241,7 @@ def test_a_name_per_broker_that_tls_shows(software: str, tmp_path: Path) -> None
         lacking("a mount namespace of its own (unshare --map-root-user --mount)")
     secure = {node.id: node.listener("SECURE") for node in cluster_plan.nodes}
     bound_ports = {
-        id: report_cell.bind_port for id, report_cell in secure.items() if report_cell is not None
+        id: listener.bind_port for id, listener in secure.items() if listener is not None
     }
     with running_cluster(cluster_plan) as cluster:
         gateway_routes = routes(cluster.contract, {"SECURE": BoundListener(bound_ports)})

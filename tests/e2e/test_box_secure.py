@@ -158,9 +158,7 @@ def test_another_user_gets_no_secret_from_any_port_or_file(secured: SecuredBox) 
         secured.box,
     )
     processes = {socket.process for socket in attack.sockets.values()}
-    double_processes = {
-        open_socket for open_socket in processes if "plugins/resource-aws-" in open_socket
-    }
+    double_processes = {process for process in processes if "plugins/resource-aws-" in process}
     assert {
         "Spark driver",
         "Pulumi engine",

@@ -754,7 +754,7 @@ def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     assert client["sasl.mechanism"] == external["mechanism"]
     AdminClient(client).list_topics(timeout=10)
     client_without_certificate = {
-        key: signs for key, signs in client.items() if not key.startswith(("ssl.key", "ssl.cert"))
+        key: value for key, value in client.items() if not key.startswith(("ssl.key", "ssl.cert"))
     }
     assert client_error(client_without_certificate) == "client-certificate"
     del external["client_auth"], external["mechanism"]

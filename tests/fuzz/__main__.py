@@ -62,16 +62,16 @@ def main() -> int:
     chosen = parser.parse_args()
     seeds = [chosen.seed * 1000 + index for index in range(-(-chosen.files // PART))]
     print(f"{len(seeds) * PART} files of seed {chosen.seed}", flush=True)
-    counted: Counter[str] = Counter()
+    total_counts: Counter[str] = Counter()
     failures: list[str] = []
-    begun = time.monotonic()
+    start_time = time.monotonic()
     with multiprocessing.Pool(os.cpu_count()) as processes:
-        for more, failed in processes.imap_unordered(part, seeds):
-            counted += more
-            failures += failed
+        for exit_counts, new_failures in processes.imap_unordered(part, seeds):
+            total_counts += exit_counts
+            failures += new_failures
     print("\n\n".join(failures[:KEPT]))
-    reported = ", ".join(f"{count} exit {code}" for code, count in sorted(counted.items()))
-    print(f"{reported}; {len(failures)} failures; {time.monotonic() - begun:.0f} s")
+    reported = ", ".join(f"{count} exit {code}" for code, count in sorted(total_counts.items()))
+    print(f"{reported}; {len(failures)} failures; {time.monotonic() - start_time:.0f} s")
     return 1 if failures else 0
 
 

@@ -101,15 +101,15 @@ def _indent(text: str, random: Random) -> str:
 
 def _slip(text: str, random: Random) -> str:
     at = random.randrange(len(text) + 1)
-    more = random.choice(CHARACTERS) * random.choice((1, 1, 1, 2, 50))
-    return text[:at] + random.choice((more, "")) + text[at + random.randint(0, 2) :]
+    inserted_text = random.choice(CHARACTERS) * random.choice((1, 1, 1, 2, 50))
+    return text[:at] + random.choice((inserted_text, "")) + text[at + random.randint(0, 2) :]
 
 
 def _splice(text: str, random: Random) -> str:
     """One file up to some line, another from there on."""
-    _, other = random.choice(_examples())
-    at, after = random.randrange(len(text) + 1), random.randrange(len(other) + 1)
-    return text[:at] + random.choice(("\n---\n", "\n", "")) + other[after:]
+    _, other_text = random.choice(_examples())
+    first_end, second_start = random.randrange(len(text) + 1), random.randrange(len(other_text) + 1)
+    return text[:first_end] + random.choice(("\n---\n", "\n", "")) + other_text[second_start:]
 
 
 def _graft(text: str, random: Random) -> str:

@@ -28,13 +28,13 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=20_000)
     chosen = parser.parse_args()
     print(f"{chosen.cases} cases of seed {chosen.seed}", flush=True)
-    made = list(cases(chosen.seed, chosen.cases))
+    all_cases = list(cases(chosen.seed, chosen.cases))
     status = 0
     for version in chosen.releases:
         try:
             with started(version) as judge:
-                kafkas = verdicts(judge, made)
-                for what, tally, ours in (
+                kafkas = verdicts(judge, all_cases)
+                for subject, tally, our_verdict in (
                     ("settings", compared(judge, kafkas), None),
                     (
                         "files",
@@ -47,16 +47,18 @@ def main() -> int:
                         partial(lints_refusal, release=None),
                     ),
                 ):
-                    print(f"Kafka {version}, {what}: {tally}", flush=True)
-                    for listed in (tally.missed, tally.false):
-                        for item in examples(judge, listed, ours):
-                            print(item)
+                    print(f"Kafka {version}, {subject}: {tally}", flush=True)
+                    for disagreements in (tally.missed_refusals, tally.false_refusals):
+                        for disagreement in examples(judge, disagreements, our_verdict):
+                            print(disagreement)
                             status = 1
-                reported = [item for item in KNOWN if version in item.asked]
-                answers = judge.refusals([item.values for item in reported])
-                for known, kafka in zip(reported, answers, strict=True):
-                    if bool(kafka) != known.refuses(version):
-                        print(f"told otherwise: {known}: {kafka or 'taken'}")
+                known_cases = [
+                    known_case for known_case in KNOWN if version in known_case.judged_releases
+                ]
+                answers = judge.refusals([known_case.values for known_case in known_cases])
+                for known_case, kafka in zip(known_cases, answers, strict=True):
+                    if bool(kafka) != known_case.refuses(version):
+                        print(f"told otherwise: {known_case}: {kafka or 'taken'}")
                         status = 1
         except EarshotError as error:
             print(f"Kafka {version}: not asked: {error}", flush=True)

@@ -89,9 +89,11 @@ def sound(random: Random) -> Case:
         names[0] = "PLAINTEXT"
         names = list(dict.fromkeys(names))
     ports = random.sample(PORTS, len(names) + 1)
-    binds = [f"{name}://{random.choice(BINDS)}:{p}" for name, p in zip(names, ports, strict=False)]
-    reported = [
-        f"{name}://{random.choice(HOSTS)}:{p}" for name, p in zip(names, ports, strict=False)
+    binds = [
+        f"{name}://{random.choice(BINDS)}:{port}" for name, port in zip(names, ports, strict=False)
+    ]
+    advertised = [
+        f"{name}://{random.choice(HOSTS)}:{port}" for name, port in zip(names, ports, strict=False)
     ]
     protocols = [f"{name}:{random.choice(PROTOCOLS)}" for name in names]
     case: Case = {}
@@ -109,7 +111,7 @@ def sound(random: Random) -> Case:
         }  # fmt: skip
     case["listeners"] = ",".join(binds + [control] * ("controller" in mode))
     if "//0.0.0.0" in case["listeners"] or random.random() < 0.8:
-        case["advertised.listeners"] = ",".join(reported)
+        case["advertised.listeners"] = ",".join(advertised)
     if names != ["PLAINTEXT"] or random.random() < 0.5:
         case["listener.security.protocol.map"] = ",".join(protocols)
     if names[0] != "PLAINTEXT" or random.random() < 0.3:
@@ -122,10 +124,10 @@ def sound(random: Random) -> Case:
 
 def _of_kraft(random: Random, mode: str) -> Case:
     id = random.choice(("0", "1"))
-    other = "9" if mode == "broker" else id
+    voter_id = "9" if mode == "broker" else id
     case = {"process.roles": mode, "node.id": id, "controller.listener.names": "CONTROLLER"}
     if random.random() < 0.8:
-        case["controller.quorum.voters"] = f"{other}@{random.choice(HOSTS)}:9093"
+        case["controller.quorum.voters"] = f"{voter_id}@{random.choice(HOSTS)}:9093"
     else:
         case["controller.quorum.bootstrap.servers"] = "kafka:9093"
     return case
@@ -143,15 +145,15 @@ def _otherwise(case: Case, random: Random) -> None:
 
 def _likewise(case: Case, random: Random) -> None:
     """Another value of a setting that is there."""
-    if known := sorted(set(case) & set(OTHERS)):
-        key = random.choice(known)
+    if changeable_keys := sorted(set(case) & set(OTHERS)):
+        key = random.choice(changeable_keys)
         case[key] = random.choice(OTHERS[key])
 
 
 def _entries(change: Callable[[list[str], Random], None]) -> Callable[[Case, Random], None]:
     def applied(case: Case, random: Random) -> None:
-        if known := [key for key in LISTS if key in case]:
-            key = random.choice(known)
+        if list_keys := [key for key in LISTS if key in case]:
+            key = random.choice(list_keys)
             entries = case[key].split(",")
             change(entries, random)
             case[key] = ",".join(entries)
@@ -165,9 +167,15 @@ def _drop(entries: list[str], random: Random) -> None:
 
 def _repeat(entries: list[str], random: Random) -> None:
     entry = random.choice(entries)
-    name, mark, rest = entry.partition(":")
-    another = (entry, entry.lower(), f"{name}{mark}{rest}0", entry.replace("909", "919"), "")
-    entries.insert(random.randrange(len(entries) + 1), random.choice(another))
+    name, mark, address = entry.partition(":")
+    replacements = (
+        entry,
+        entry.lower(),
+        f"{name}{mark}{address}0",
+        entry.replace("909", "919"),
+        "",
+    )
+    entries.insert(random.randrange(len(entries) + 1), random.choice(replacements))
 
 
 def _recase(entries: list[str], random: Random) -> None:
@@ -182,16 +190,18 @@ def _pad(entries: list[str], random: Random) -> None:
 
 def _rehost(entries: list[str], random: Random) -> None:
     at = random.randrange(len(entries))
-    head, slashes, rest = entries[at].rpartition("://" if "://" in entries[at] else "@")
+    head, slashes, host_and_port = entries[at].rpartition("://" if "://" in entries[at] else "@")
     host = random.choice((*BINDS, *HOSTS, "a b", "*", "user@h", "h:1", "10.0.0.1%eth0", "[h", "é"))
-    port = random.choice((rest.rpartition(":")[2], "9092", "0", "-1", "99999", "", "2147483648"))
+    port = random.choice(
+        (host_and_port.rpartition(":")[2], "9092", "0", "-1", "99999", "", "2147483648")
+    )
     entries[at] = f"{head}{slashes}{host}:{port}"
 
 
 def _rename(entries: list[str], random: Random) -> None:
     at = random.randrange(len(entries))
-    _, colon, rest = entries[at].partition(":")
-    entries[at] = random.choice((*NAMES, "CONTROLLER", "", "Ö")) + colon + rest
+    _, colon, protocol = entries[at].partition(":")
+    entries[at] = random.choice((*NAMES, "CONTROLLER", "", "Ö")) + colon + protocol
 
 
 def _slip(case: Case, random: Random) -> None:
@@ -216,10 +226,10 @@ def _by_default(case: Case, random: Random) -> None:
 
 def _unmapped(case: Case, random: Random) -> None:
     """A map without the controllers' listener, or without another name."""
-    gone = random.choice(("CONTROLLER", "CONTROLLER", *NAMES))
+    removed_name = random.choice(("CONTROLLER", "CONTROLLER", *NAMES))
     entries = case.get("listener.security.protocol.map", "PLAINTEXT:PLAINTEXT").split(",")
-    kept = [item for item in entries if item.partition(":")[0] != gone]
-    case["listener.security.protocol.map"] = ",".join(kept)
+    remaining_entries = [entry for entry in entries if entry.partition(":")[0] != removed_name]
+    case["listener.security.protocol.map"] = ",".join(remaining_entries)
 
 
 def _dynamic(case: Case, random: Random) -> None:
@@ -259,11 +269,21 @@ def environments(seed: int, count: int) -> Iterator[Case]:
     """``count`` environments, with variables of apache/kafka and of its scripts among them."""
     random = Random(seed)
     words = (
-        "A", "B1", "LISTENERS", "LISTENER_NAME", "SASL_SSL", "_", "__", "___", "x", "OPTS", "KAFKA",
-    )  # fmt: skip
-    own = [*sorted(UNMAPPED), "KAFKA_PORT", "CLUSTER_ID", "PATH", "kafka_listeners"]
+        "A",
+        "B1",
+        "LISTENERS",
+        "LISTENER_NAME",
+        "SASL_SSL",
+        "_",
+        "__",
+        "___",
+        "x",
+        "OPTS",
+        "KAFKA",
+    )
+    special_names = [*sorted(UNMAPPED), "KAFKA_PORT", "CLUSTER_ID", "PATH", "kafka_listeners"]
     for _ in range(count):
-        made = ["KAFKA_" + "_".join(random.choices(words, k=random.randint(1, 4)))]
-        for name in random.choices(own, k=2):
-            made.append(name)
-        yield {name: random.choice(("", "1", "a=b", "A://h:1,B://:2", " x ")) for name in made}
+        names = ["KAFKA_" + "_".join(random.choices(words, k=random.randint(1, 4)))]
+        for name in random.choices(special_names, k=2):
+            names.append(name)
+        yield {name: random.choice(("", "1", "a=b", "A://h:1,B://:2", " x ")) for name in names}

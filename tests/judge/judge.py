@@ -42,20 +42,20 @@ class Judge:
 
     def refusals(self, cases: Sequence[Mapping[str, str]]) -> list[str]:
         """Kafka's message for each; an empty text where it takes the settings."""
-        said: list[str] = []
+        messages: list[str] = []
         for at in range(0, len(cases), BATCH):
             texts = [write_properties(NodeSettings(case)) for case in cases[at : at + BATCH]]
-            said += self._judge.refusals("\0".join(texts)).split("\0")
-        assert len(said) == len(cases)
-        return said
+            messages += self._judge.refusals("\0".join(texts)).split("\0")
+        assert len(messages) == len(cases)
+        return messages
 
     def properties(self, environments: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
         """What the start script of apache/kafka hands to Kafka."""
         texts = [
             "\n".join(f"{name}={value}" for name, value in env.items()) for env in environments
         ]
-        made = self._image.properties("\0".join(texts)).split("\0")
-        return [dict(line.split("=", 1) for line in text.split("\n") if line) for text in made]
+        answers = self._image.properties("\0".join(texts)).split("\0")
+        return [dict(line.split("=", 1) for line in text.split("\n") if line) for text in answers]
 
     @cached_property
     def _judge(self) -> Any:
@@ -84,10 +84,10 @@ def _compiler_jars() -> list[Path]:
     """Janino, which PySpark ships."""
     spec = importlib.util.find_spec("pyspark")
     (folder,) = (spec.submodule_search_locations or []) if spec else []
-    found = [jar for name in ("janino", "commons-compiler")
+    compiler_jars = [jar for name in ("janino", "commons-compiler")
              for jar in Path(folder, "jars").glob(f"{name}-*.jar")]  # fmt: skip
-    assert len(found) == 2, found
-    return found
+    assert len(compiler_jars) == 2, compiler_jars
+    return compiler_jars
 
 
 @dataclass(frozen=True)
@@ -108,21 +108,21 @@ class Disagreement:
 class Tally:
     """How many cases were taken and refused by both, and where both differ."""
 
-    taken: int = 0
-    refused: int = 0
-    missed: list[Disagreement] = field(default_factory=list)
+    accepted_count: int = 0
+    refused_count: int = 0
+    missed_refusals: list[Disagreement] = field(default_factory=list)
     """Refused by Kafka alone."""
-    false: list[Disagreement] = field(default_factory=list)
+    false_refusals: list[Disagreement] = field(default_factory=list)
     """Refused by us alone."""
 
     def __str__(self) -> str:
         return (
-            f"{self.taken} taken, {self.refused} refused, "
-            f"{len(self.missed)} missed, {len(self.false)} false"
+            f"{self.accepted_count} taken, {self.refused_count} refused, "
+            f"{len(self.missed_refusals)} missed, {len(self.false_refusals)} false"
         )
 
 
-def is_asked(case: Case, release: tuple[int, int]) -> bool:
+def has_verdicts(case: Case, release: tuple[int, int]) -> bool:
     """Whether both sides have a verdict.
 
     Of a variable or a template nothing is known, what Kafka before 3.2 called KRaft was a preview,
@@ -139,8 +139,8 @@ Verdicts = Sequence[tuple[Case, str]]
 
 def verdicts(judge: Judge, cases: Sequence[Case]) -> Verdicts:
     """Kafka's verdict on ``cases``, those that `is_asked` allows."""
-    asked = [case for case in cases if is_asked(case, judge.release)]
-    return list(zip(asked, judge.refusals(asked), strict=True))
+    allowed_cases = [case for case in cases if has_verdicts(case, judge.release)]
+    return list(zip(allowed_cases, judge.refusals(allowed_cases), strict=True))
 
 
 def compared(judge: Judge, kafkas: Verdicts) -> Tally:
@@ -153,8 +153,10 @@ def compared_in_files(judge: Judge, kafkas: Verdicts) -> Tally:
 
     A part of a file, which something else completes, is left out where lint says nothing of it.
     """
-    found = ((case, kafka, lints_refusal(case, judge.release)) for case, kafka in kafkas)
-    return _tally(item for item in found if item[2] or not is_part(item[0]))
+    judged_cases = ((case, kafka, lints_refusal(case, judge.release)) for case, kafka in kafkas)
+    return _tally(
+        judged_case for judged_case in judged_cases if judged_case[2] or not is_part(judged_case[0])
+    )
 
 
 def compared_without_release(judge: Judge, kafkas: Verdicts) -> Tally:
@@ -162,23 +164,27 @@ def compared_without_release(judge: Judge, kafkas: Verdicts) -> Tally:
 
     Only a refusal of what this release takes is a difference.
     """
-    asked = [
+    allowed_cases = [
         (case, kafka)
         for case, kafka in kafkas
         if judge.release >= (3, 9) and ("process.roles" in case or judge.release < (4, 0))
     ]
-    found = ((case, kafka, lints_refusal(case, None)) for case, kafka in asked)
-    return _tally(item for item in found if item[2] or not item[1])
+    judged_cases = ((case, kafka, lints_refusal(case, None)) for case, kafka in allowed_cases)
+    return _tally(
+        judged_case for judged_case in judged_cases if judged_case[2] or not judged_case[1]
+    )
 
 
 def _tally(items: Iterable[tuple[Case, str, str]]) -> Tally:
     tally = Tally()
     for case, kafka, ours in items:
         if bool(kafka) == bool(ours):
-            tally.refused += bool(kafka)
-            tally.taken += not kafka
+            tally.refused_count += bool(kafka)
+            tally.accepted_count += not kafka
         else:
-            (tally.missed if kafka else tally.false).append(Disagreement(case, kafka, ours))
+            (tally.missed_refusals if kafka else tally.false_refusals).append(
+                Disagreement(case, kafka, ours)
+            )
     return tally
 
 
@@ -207,32 +213,34 @@ def our_refusal(case: Case, release: tuple[int, int]) -> str:
     return findings[0].observed if findings else ""
 
 
-def smallest(judge: Judge, found: Disagreement, ours: Callable[[Case], str]) -> Disagreement:
+def smallest(judge: Judge, disagreement: Disagreement, ours: Callable[[Case], str]) -> Disagreement:
     """``found`` without every setting that both do not need to differ in the same way."""
     while True:
-        fewer = [
-            {key: value for key, value in found.values.items() if key != left}
-            for left in found.values
+        smaller_cases = [
+            {key: value for key, value in disagreement.values.items() if key != removed_key}
+            for removed_key in disagreement.values
         ]
-        fewer = [case for case in fewer if is_asked(case, judge.release)]
-        for case, kafka in zip(fewer, judge.refusals(fewer), strict=True):
-            said = ours(case)
-            if bool(kafka) == bool(found.kafka) and bool(said) == bool(found.ours):
-                found = Disagreement(case, kafka, said)
+        smaller_cases = [case for case in smaller_cases if has_verdicts(case, judge.release)]
+        for case, kafka in zip(smaller_cases, judge.refusals(smaller_cases), strict=True):
+            our_message = ours(case)
+            if bool(kafka) == bool(disagreement.kafka) and bool(our_message) == bool(
+                disagreement.ours
+            ):
+                disagreement = Disagreement(case, kafka, our_message)
                 break
         else:
-            return found
+            return disagreement
 
 
 def examples(
     judge: Judge,
-    found: Sequence[Disagreement],
+    disagreements: Sequence[Disagreement],
     ours: Callable[[Case], str] | None = None,
-    most: int = 5,
+    limit: int = 5,
 ) -> list[Disagreement]:
     """Some of ``found``, each of another kind, as small as they get; ``ours`` gives our verdict."""
     kinds: dict[str, Disagreement] = {}
-    for item in found:
-        kinds.setdefault((item.kafka or item.ours)[:40], item)
+    for disagreement in disagreements:
+        kinds.setdefault((disagreement.kafka or disagreement.ours)[:40], disagreement)
     verdict = ours or partial(our_refusal, release=judge.release)
-    return [smallest(judge, item, verdict) for item in list(kinds.values())[:most]]
+    return [smallest(judge, disagreement, verdict) for disagreement in list(kinds.values())[:limit]]

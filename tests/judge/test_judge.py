@@ -21,7 +21,7 @@ from tests.judge.judge import (
     started,
     verdicts,
 )
-from tests.judge.known import KNOWN, Known
+from tests.judge.known import KNOWN, Vector
 from tests.listeners.oracle import kafkas_own_exceptions as kafkas_own_exceptions
 from tests.measured import MEASURED
 from tests.skips import not_meant
@@ -32,15 +32,17 @@ SUPPORTED = ("3.9.2", "4.1.1")
 """Releases that `make test` asks."""
 ASKED = ("2.8.2", "3.3.2", *SUPPORTED, "4.4.0")
 """Releases that `make test-all` asks; `make kafka-judge` asks all."""
-WITH_SCRIPT = tuple(it for it in ASKED if tuple(map(int, it.split(".")[:2])) >= (3, 8))
+WITH_SCRIPT = tuple(
+    release for release in ASKED if tuple(map(int, release.split(".")[:2])) >= (3, 8)
+)
 """Those whose image apache/kafka has its start script in Kafka's own jar, as it has since 3.7."""
 
 IDS = [f"{index}-{','.join(reported.change)}" for index, reported in enumerate(KNOWN)]
 
 
 @pytest.mark.parametrize("reported", KNOWN, ids=IDS)
-def test_our_verdict(reported: Known) -> None:
-    for version in reported.asked:
+def test_our_verdict(reported: Vector) -> None:
+    for version in reported.judged_releases:
         major, minor = version.split(".")[:2]
         ours = our_refusal(reported.values, (int(major), int(minor)))
         assert bool(ours) == reported.refuses(version), (version, ours)
@@ -48,13 +50,16 @@ def test_our_verdict(reported: Known) -> None:
         assert bool(in_file) == bool(ours) or is_part(reported.values), (version, in_file)
 
 
-def each(releases: Iterable[str]) -> list[ParameterSet]:
+def release_parameters(releases: Iterable[str]) -> list[ParameterSet]:
     """The releases as parameters, of which `make test` has those that are supported."""
-    others = pytest.mark.combination
-    return [pytest.param(it, marks=() if it in SUPPORTED else others) for it in releases]
+    not_supported = pytest.mark.combination
+    return [
+        pytest.param(release, marks=() if release in SUPPORTED else not_supported)
+        for release in releases
+    ]
 
 
-@pytest.fixture(scope="module", params=each(ASKED))
+@pytest.fixture(scope="module", params=release_parameters(ASKED))
 def judge(request: pytest.FixtureRequest) -> Iterator[Judge]:
     try:
         running = started(request.param)
@@ -70,12 +75,14 @@ def judge(request: pytest.FixtureRequest) -> Iterator[Judge]:
 @pytest.mark.e2e
 @pytest.mark.timeout(900)
 def test_kafka_says_what_we_say_of_it(judge: Judge) -> None:
-    reported = [item for item in KNOWN if judge.version in item.asked]
-    for item, kafka in zip(
-        reported, judge.refusals([item.values for item in reported]), strict=True
+    known_cases = [
+        known_case for known_case in KNOWN if judge.version in known_case.judged_releases
+    ]
+    for known_case, kafka in zip(
+        known_cases, judge.refusals([known_case.values for known_case in known_cases]), strict=True
     ):
-        assert bool(kafka) == item.refuses(judge.version), (item, kafka)
-        assert not kafka or item.kafka in kafka
+        assert bool(kafka) == known_case.refuses(judge.version), (known_case, kafka)
+        assert not kafka or known_case.kafka in kafka
 
 
 @pytest.mark.e2e
@@ -86,22 +93,22 @@ def test_we_refuse_what_kafka_refuses_and_nothing_else(
     kafkas = verdicts(judge, list(cases(SEED, SHARE)))
     tally = compared(judge, kafkas)
     record_property(MEASURED, f"Kafka {judge.version} on {SHARE} cases of seed {SEED}: {tally}")
-    differ = examples(judge, [*tally.missed, *tally.false])
+    differ = examples(judge, [*tally.missed_refusals, *tally.false_refusals])
     assert not differ, "\n".join(map(str, differ))
-    assert min(tally.taken, tally.refused) > SHARE / 20
-    for release, found in (
+    assert min(tally.accepted_count, tally.refused_count) > SHARE / 20
+    for release, file_tally in (
         (judge.release, compared_in_files(judge, kafkas)),
         (None, compared_without_release(judge, kafkas)),
     ):
         ours = partial(lints_refusal, release=release)
-        differ = examples(judge, [*found.missed, *found.false], ours)
+        differ = examples(judge, [*file_tally.missed_refusals, *file_tally.false_refusals], ours)
         assert not differ, "\n".join(map(str, differ))
 
 
 @pytest.mark.e2e
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("judge", each(WITH_SCRIPT), indirect=True)
+@pytest.mark.parametrize("judge", release_parameters(WITH_SCRIPT), indirect=True)
 def test_the_image_hands_on_the_variables_as_we_take_them(judge: Judge) -> None:
-    asked, image = list(environments(SEED, SHARE)), f"apache/kafka:{judge.version}"
-    for env, properties in zip(asked, judge.properties(asked), strict=True):
+    variable_sets, image = list(environments(SEED, SHARE)), f"apache/kafka:{judge.version}"
+    for env, properties in zip(variable_sets, judge.properties(variable_sets), strict=True):
         assert broker_settings(Family.APACHE, env, image).values == properties, env

@@ -33,19 +33,21 @@ def scratch_cache(
 def record_into(recording: archive.Recording | None) -> None:
     """Writes the archive that a JVM with the options of ``recording`` would write."""
     assert recording is not None
-    (option,) = (it for it in recording.options if "ArchiveClassesAtExit" in it)
+    (option,) = (
+        jvm_option for jvm_option in recording.options if "ArchiveClassesAtExit" in jvm_option
+    )
     Path(option.partition("=")[2]).touch()
     assert recording.keep()
 
 
-def recorded(java: Path, *jars: Path) -> Path:
+def record_archive(java: Path, *jars: Path) -> Path:
     """The folder of an archive that was just recorded."""
     recording = archive.Recording(java, jars)
     record_into(recording)
-    return next(it.parent for it in recording.folder.parent.glob(f"*/{archive.FILE}"))
+    return next(path.parent for path in recording.folder.parent.glob(f"*/{archive.FILE}"))
 
 
-def used(java: Path, *jars: Path) -> Path | None:
+def used_archive(java: Path, *jars: Path) -> Path | None:
     """The archive that the options name."""
     for option in archive.start_options(java, jars):
         if option.startswith("-XX:SharedArchiveFile="):
@@ -59,10 +61,12 @@ def test_without_an_archive_one_tier_of_compilation_is_all(java: Path, jar: Path
 
 
 def test_what_a_jvm_recorded_is_in_the_options_of_the_next(java: Path, jar: Path) -> None:
-    folder = recorded(java, jar)
+    folder = record_archive(java, jar)
     assert archive.is_made(java, (jar,))
-    assert used(java, jar) == folder / archive.FILE
-    assert [it.name for it in folder.parent.glob(f"{archive.RECORDING}*")] == [], "nothing is left"
+    assert used_archive(java, jar) == folder / archive.FILE
+    assert [path.name for path in folder.parent.glob(f"{archive.RECORDING}*")] == [], (
+        "nothing is left"
+    )
 
 
 def test_each_kind_of_work_has_an_archive_of_its_own(java: Path, jar: Path) -> None:
@@ -77,36 +81,36 @@ def test_each_kind_of_work_has_an_archive_of_its_own(java: Path, jar: Path) -> N
 
 
 def test_of_two_recordings_at_a_time_one_is_kept(java: Path, jar: Path) -> None:
-    both = [archive.Recording(java, (jar,)) for _ in range(2)]
-    for recording in both:
+    recordings = [archive.Recording(java, (jar,)) for _ in range(2)]
+    for recording in recordings:
         record_into(recording)
-    for recording in both:
+    for recording in recordings:
         recording.discard()
-    assert len(list(both[0].folder.parent.glob(f"*/{archive.FILE}"))) == 1
+    assert len(list(recordings[0].folder.parent.glob(f"*/{archive.FILE}"))) == 1
 
 
 def test_a_jvm_that_left_no_archive_leaves_none_to_use(java: Path, jar: Path) -> None:
     recording = archive.Recording(java, (jar,))
     assert not recording.keep()
     recording.discard()
-    assert used(java, jar) is None
+    assert used_archive(java, jar) is None
     assert not recording.folder.exists()
 
 
 def test_a_recording_of_a_killed_process_goes_when_it_is_a_day_old(java: Path, jar: Path) -> None:
-    old, recent = (archive.Recording(java, (jar,)).folder for _ in range(2))
-    os.utime(old, (1, 1))
+    old_folder, recent_folder = (archive.Recording(java, (jar,)).folder for _ in range(2))
+    os.utime(old_folder, (1, 1))
     archive.Recording(java, (jar,)).discard()
-    assert (old.exists(), recent.exists()) == (False, True)
+    assert (old_folder.exists(), recent_folder.exists()) == (False, True)
 
 
 def test_an_archive_that_is_cut_short_is_not_used_and_made_anew(java: Path, jar: Path) -> None:
-    folder = recorded(java, jar)
+    folder = record_archive(java, jar)
     with (folder / archive.FILE).open("wb") as file:
         file.write(b"what a power cut has left")
-    assert used(java, jar) is None, "its JVM would die"
-    assert recorded(java, jar) == folder
-    assert used(java, jar) is not None
+    assert used_archive(java, jar) is None, "its JVM would die"
+    assert record_archive(java, jar) == folder
+    assert used_archive(java, jar) is not None
 
 
 @pytest.mark.parametrize(
@@ -116,28 +120,28 @@ def test_an_archive_that_is_cut_short_is_not_used_and_made_anew(java: Path, jar:
 def test_an_archive_with_an_unknown_record_is_not_used(
     java: Path, jar: Path, tmp_path: Path, record: str, removed: bool
 ) -> None:
-    folder = recorded(java, jar)
+    folder = record_archive(java, jar)
     (folder / archive.SOURCES).write_text(record)
-    assert used(java, jar) is None
-    (other := tmp_path / "other.jar").touch()
-    recorded(java, other)
+    assert used_archive(java, jar) is None
+    (other_jar := tmp_path / "other.jar").touch()
+    record_archive(java, other_jar)
     assert folder.exists() is not removed
 
 
 def test_nothing_is_recorded_in_a_path_that_splits(
     java: Path, jar: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = recorded(java, jar)
+    folder = record_archive(java, jar)
     taken_apart = tmp_path / "a:b"
     shutil.copytree(folder.parents[1], taken_apart / "earshot")
     monkeypatch.setenv("XDG_CACHE_HOME", str(taken_apart))
-    assert used(java, jar) is None
+    assert used_archive(java, jar) is None
     with pytest.raises(OSError, match="splits this path"):
         archive.Recording(java, (jar,))
 
 
 def test_stale_archive_may_be_gone(java: Path, jar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stale = recorded(java, jar)
+    stale = record_archive(java, jar)
     os.utime(jar, (1, 1))
     remove = shutil.rmtree
 
@@ -146,22 +150,22 @@ def test_stale_archive_may_be_gone(java: Path, jar: Path, monkeypatch: pytest.Mo
         remove(path, **options)
 
     monkeypatch.setattr(shutil, "rmtree", after_another)
-    assert recorded(java, jar) != stale
+    assert record_archive(java, jar) != stale
     assert not stale.exists()
 
 
 def test_changed_jar_makes_it_stale(java: Path, jar: Path) -> None:
-    old = recorded(java, jar)
+    old_folder = record_archive(java, jar)
     os.utime(jar, (1, 1))
-    assert used(java, jar) is None
-    assert recorded(java, jar) != old
-    assert not old.exists(), "a stale archive takes 160 MB"
+    assert used_archive(java, jar) is None
+    assert record_archive(java, jar) != old_folder
+    assert not old_folder.exists(), "a stale archive takes 160 MB"
 
 
 def test_another_java_has_an_archive_of_its_own(java: Path, jar: Path) -> None:
-    recorded(java, jar)
+    record_archive(java, jar)
     os.utime(java, (1, 1))
-    assert used(java, jar) is None
+    assert used_archive(java, jar) is None
 
 
 def test_nothing_is_recorded_without_a_folder(
@@ -173,7 +177,7 @@ def test_nothing_is_recorded_without_a_folder(
 
 
 def test_archive_of_other_jars_is_kept(java: Path, jar: Path, tmp_path: Path) -> None:
-    (other := tmp_path / "two.jar").touch()
-    recorded(java, jar)
-    recorded(java, other)
-    assert used(java, jar) is not None and used(java, other) is not None
+    (other_jar := tmp_path / "two.jar").touch()
+    record_archive(java, jar)
+    record_archive(java, other_jar)
+    assert used_archive(java, jar) is not None and used_archive(java, other_jar) is not None

@@ -78,8 +78,8 @@ def test_each_node_gets_kafka_s_own_answer() -> None:
 
 
 def test_an_answer_is_by_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = '{"refusals": {"2": "no"}, "metadata_version": 27}'
-    monkeypatch.setattr(broker_settings, "_ask", lambda question, deadline: (said, ""))
+    answer_text = '{"refusals": {"2": "no"}, "metadata_version": 27}'
+    monkeypatch.setattr(broker_settings, "_ask", lambda question, deadline: (answer_text, ""))
     java = java_double(tmp_path, "exit 1")
     assert ask_kafka(java, (), {1: GOOD, 2: GOOD}) == ParserAnswer({2: "no"}, metadata_version=27)
 
@@ -93,15 +93,15 @@ def test_jars_without_kafka_cannot_be_asked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("refusal", "lacking"),
+    ("refusal", "is_missing_class"),
     [
         ("Invalid value a.B for configuration c: Class a.B could not be found.", True),
         ("Invalid value x for configuration c: Class x is no authorizer", False),
         ("the host k could not be found", False),
     ],
 )
-def test_a_missing_class_differs_from_other_refusals(refusal: str, lacking: bool) -> None:
-    assert lacks_class(refusal) is lacking
+def test_a_missing_class_differs_from_other_refusals(refusal: str, is_missing_class: bool) -> None:
+    assert lacks_class(refusal) is is_missing_class
 
 
 def test_a_java_that_does_not_start_is_no_refusal_of_the_settings(tmp_path: Path) -> None:
@@ -156,8 +156,8 @@ def test_the_class_path_begins_as_a_broker_s_so_that_its_archive_fits(tmp_path: 
     with pytest.raises(EarshotError):
         ask_kafka(java, jars, {1: GOOD})
     words = (tmp_path / "words").read_text().splitlines()
-    first, *between, last = words[words.index("-cp") + 1].split(":")
-    assert (first, between) == ("/jars/a.jar", ["/jars/b.jar"])
-    assert Path(last).name.startswith("py4j")
+    first_jar, *middle_jars, last_jar = words[words.index("-cp") + 1].split(":")
+    assert (first_jar, middle_jars) == ("/jars/a.jar", ["/jars/b.jar"])
+    assert Path(last_jar).name.startswith("py4j")
     assert words.index("-cp") > words.index("-classpath"), "the last one counts"
     assert set(start_options(java.executable, jars)) < set(words)

@@ -41,9 +41,9 @@ class TestFetch:
         assert names(paths) == ["leaf-1.0.jar", "top-2.0.jar"]
 
     def test_second_time_needs_no_network(self, repository: MavenRepositoryDouble) -> None:
-        first = jars.fetch("top", TOP)
+        first_paths = jars.fetch("top", TOP)
         requests = len(repository.requests)
-        assert jars.fetch("top", TOP) == first
+        assert jars.fetch("top", TOP) == first_paths
         assert len(repository.requests) == requests
 
     def test_a_spoilt_jar_is_fetched_again(self, repository: MavenRepositoryDouble) -> None:
@@ -109,10 +109,10 @@ def test_an_unwritable_cache_is_one_error(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_full_disk_ends_the_attempts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
+    commands = []
 
     def ivy(command: object) -> list[str]:
-        asked.append(command)
+        commands.append(command)
         return ['Exception in thread "main" java.io.IOException: No space left on device']
 
     monkeypatch.setattr(jars, "_run_ivy", ivy)
@@ -121,7 +121,7 @@ def test_a_full_disk_ends_the_attempts(tmp_path: Path, monkeypatch: pytest.Monke
         f"jars of leaf: cannot be kept in {tmp_path}/earshot/jars (No space left on device)\n"
         "  fix: free space on that disk, then run the same command again"
     )
-    assert len(asked) == 1
+    assert len(commands) == 1
 
 
 @pytest.mark.parametrize("text", ["", "group", "group:", ":a:1", "a:b:c:d"])
@@ -135,16 +135,16 @@ def test_malformed_coordinate(text: str) -> None:
     [("3.9.1", "slf4j-reload4j"), ("4.0.0", "log4j-slf4j-impl"), ("4.1.1", "log4j-slf4j-impl")],
 )
 def test_logging_of_a_version(monkeypatch: pytest.MonkeyPatch, version: str, binding: str) -> None:
-    asked: list[str] = []
+    requested_coordinates: list[str] = []
 
     def record(name: str, coordinates: list[str], **_: object) -> tuple[Path, ...]:
-        asked.extend(coordinates)
+        requested_coordinates.extend(coordinates)
         return ()
 
     monkeypatch.setattr(jars, "fetch", record)
     jars.kafka_broker_jars(version)
-    assert asked[0] == f"org.apache.kafka:kafka_2.13:{version}"
-    assert binding in asked[1]
+    assert requested_coordinates[0] == f"org.apache.kafka:kafka_2.13:{version}"
+    assert binding in requested_coordinates[1]
 
 
 @pytest.mark.e2e
@@ -178,5 +178,5 @@ def test_paths_that_split_are_refused(
 
 
 def test_broker_class_path_has_server_and_logging() -> None:
-    found = set(names(jars.kafka_broker_jars()))
-    assert {f"kafka_2.13-{jars.KAFKA_VERSION}.jar", "log4j-slf4j-impl-2.24.3.jar"} <= found
+    jar_names = set(names(jars.kafka_broker_jars()))
+    assert {f"kafka_2.13-{jars.KAFKA_VERSION}.jar", "log4j-slf4j-impl-2.24.3.jar"} <= jar_names

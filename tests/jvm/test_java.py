@@ -27,9 +27,9 @@ def no_usual_places(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(java, "USUAL_PLACES", ())
 
 
-def java_of(home: Path, other: Path | None = None) -> java.Java:
+def java_of(home: Path, java_on_path: Path | None = None) -> java.Java:
     """The Java that is found with ``home`` as JAVA_HOME and ``other`` on PATH."""
-    path = other / "bin" if other else "/nowhere"
+    path = java_on_path / "bin" if java_on_path else "/nowhere"
     return java.find_java({"JAVA_HOME": str(home), "PATH": str(path)})
 
 
@@ -37,8 +37,12 @@ def java_of(home: Path, other: Path | None = None) -> java.Java:
 @pytest.mark.parametrize("version", ["17", "17.0.15", "21.0.2", "21-ea"])
 def test_java_home_comes_first(tmp_path: Path, version: str, released: bool) -> None:
     home = install(tmp_path / "home", version, released=released)
-    first = java_of(home, install(tmp_path / "other", "17.0.1"))
-    assert (first.home, first.version, first.major) == (home, version, int(version[:2]))
+    found_java = java_of(home, install(tmp_path / "other", "17.0.1"))
+    assert (found_java.home, found_java.version, found_java.major) == (
+        home,
+        version,
+        int(version[:2]),
+    )
 
 
 def test_a_relative_java_home_is_resolved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,8 +53,8 @@ def test_a_relative_java_home_is_resolved(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_unsuitable_java_home_gives_way_to_path(tmp_path: Path) -> None:
     home = install(tmp_path / "home", "11.0.2")
-    other = install(tmp_path / "other", "17.0.1")
-    assert java_of(home, other).home == other
+    java_on_path = install(tmp_path / "other", "17.0.1")
+    assert java_of(home, java_on_path).home == java_on_path
 
 
 def test_command_on_path_may_be_a_link(tmp_path: Path) -> None:
@@ -62,10 +66,10 @@ def test_command_on_path_may_be_a_link(tmp_path: Path) -> None:
 
 def test_all_that_was_found_is_named(tmp_path: Path) -> None:
     home = install(tmp_path / "home", "1.8.0_402")
-    other = install(tmp_path / "other", "25.0.1")
-    error = raised(EarshotError, java_of, home, other)
+    java_on_path = install(tmp_path / "other", "25.0.1")
+    error = raised(EarshotError, java_of, home, java_on_path)
     assert error.observed == (
-        f"JAVA_HOME ({home}) is Java 1.8.0_402; {other}/bin/java on PATH is Java 25.0.1"
+        f"JAVA_HOME ({home}) is Java 1.8.0_402; {java_on_path}/bin/java on PATH is Java 25.0.1"
     )
     assert (error.allowed, error.remedy) == ("17 or 21", java.INSTALL)
     assert "apt-get install openjdk-17-jre-headless" in str(error)
@@ -112,16 +116,17 @@ def test_usual_places_come_last_in_order(tmp_path: Path, monkeypatch: pytest.Mon
     below_the_root = tmp_path.relative_to("/")
     places = (f"{below_the_root}/usr/lib/jvm/*", f"{below_the_root}/Library/*/Contents/Home")
     monkeypatch.setattr(java, "USUAL_PLACES", places)
-    first = install(tmp_path / "usr/lib/jvm/java-11", "11.0.2")
-    second = install(tmp_path / "usr/lib/jvm/java-8", "1.8.0_402")
-    (tmp_path / "usr/lib/jvm/default-java").symlink_to(first)
+    oldest_java = install(tmp_path / "usr/lib/jvm/java-11", "11.0.2")
+    older_java = install(tmp_path / "usr/lib/jvm/java-8", "1.8.0_402")
+    (tmp_path / "usr/lib/jvm/default-java").symlink_to(oldest_java)
     (tmp_path / "usr/lib/jvm/empty").mkdir()
-    third = install(tmp_path / "Library/new/Contents/Home", "25.0.1")
+    newest_java = install(tmp_path / "Library/new/Contents/Home", "25.0.1")
     assert raised(EarshotError, java.find_java, {"PATH": "/nowhere"}).observed == (
-        f"{first} is Java 11.0.2; {second} is Java 1.8.0_402; {third} is Java 25.0.1"
+        f"{oldest_java} is Java 11.0.2; {older_java} is Java 1.8.0_402; "
+        f"{newest_java} is Java 25.0.1"
     )
-    last = install(tmp_path / "Library/old/Contents/Home", "21.0.2")
-    assert java.find_java({"PATH": "/nowhere"}).home == last
+    suitable_java = install(tmp_path / "Library/old/Contents/Home", "21.0.2")
+    assert java.find_java({"PATH": "/nowhere"}).home == suitable_java
 
 
 @pytest.mark.parametrize(

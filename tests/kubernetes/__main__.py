@@ -28,32 +28,48 @@ def main() -> int:
     if (reason := parts.hindrance()) is not None:
         print(reason, file=sys.stderr)
         return 2
-    total, wrong, began = Outcome(), 0, time.monotonic()
+    total, wrong, start_time = Outcome(), 0, time.monotonic()
     modes = (options.mode,) if options.mode else MODES
     end = options.seed + options.count
     share = -(-options.count // len(modes))
-    for mode, first in zip(modes, range(options.seed, end, share), strict=False):
-        last = min(first + share, end)
-        with judge(mode) as made:
-            for start in range(first, last, AT_ONCE):
-                seeds = range(start, min(start + AT_ONCE, last))
-                drawn = [topology(it, made.nodes, slot) for slot, it in enumerate(seeds)]
-                with made.running(drawn) as running, ThreadPoolExecutor(len(seeds)) as pool:
-                    outcomes = list(pool.map(lambda it: compared(it, made.nodes), running))
-                for item, outcome in zip(drawn, outcomes, strict=True):
+    for mode, first_seed in zip(modes, range(options.seed, end, share), strict=False):
+        end_seed = min(first_seed + share, end)
+        with judge(mode) as cluster_judge:
+            for first_of_batch in range(first_seed, end_seed, AT_ONCE):
+                seeds = range(first_of_batch, min(first_of_batch + AT_ONCE, end_seed))
+                drawn_topologies = [
+                    topology(seed, cluster_judge.nodes, slot) for slot, seed in enumerate(seeds)
+                ]
+                with (
+                    cluster_judge.running(drawn_topologies) as running,
+                    ThreadPoolExecutor(len(seeds)) as pool,
+                ):
+                    outcomes = list(
+                        pool.map(lambda seed: compared(seed, cluster_judge.nodes), running)
+                    )
+                for drawn_topology, outcome in zip(drawn_topologies, outcomes, strict=True):
                     total.agreed += outcome.agreed
                     total.unknown += outcome.unknown
                     if outcome.differences:
                         wrong += 1
-                        shown = outcome.differences[:SHOWN]
-                        print(f"seed {item.seed} ({mode}):", *shown, sep="\n  ", flush=True)
+                        shown_differences = outcome.differences[:SHOWN]
+                        print(
+                            f"seed {drawn_topology.seed} ({mode}):",
+                            *shown_differences,
+                            sep="\n  ",
+                            flush=True,
+                        )
                         if options.keep:
-                            (options.keep / f"{item.seed}.yaml").write_text(item.text)
-                took = f"{time.monotonic() - began:.0f} s"
-                done = seeds[-1] - options.seed + 1
-                print(f"{done} of {options.count}, {wrong} differ, {took}", file=sys.stderr)
-    took = f"{time.monotonic() - began:.0f} s"
-    print(f"seeds {options.seed} to {end - 1}, {took}: {wrong} manifests differ")
+                            (options.keep / f"{drawn_topology.seed}.yaml").write_text(
+                                drawn_topology.text
+                            )
+                elapsed = f"{time.monotonic() - start_time:.0f} s"
+                done_count = seeds[-1] - options.seed + 1
+                print(
+                    f"{done_count} of {options.count}, {wrong} differ, {elapsed}", file=sys.stderr
+                )
+    elapsed = f"{time.monotonic() - start_time:.0f} s"
+    print(f"seeds {options.seed} to {end - 1}, {elapsed}: {wrong} manifests differ")
     print("agreed:", dict(total.agreed))
     unknown = (f"{count} {fact}" for fact, count in total.unknown.most_common())
     print("not known:", *unknown, sep="\n  ")

@@ -40,16 +40,23 @@ class Api:
     def bind(self, pod: Object, node: str) -> None:
         """What the scheduler does."""
         target = {"apiVersion": "v1", "kind": "Node", "name": node}
-        named = {"name": pod["metadata"]["name"], "namespace": pod["metadata"]["namespace"]}
-        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": named, "target": target}
-        self._ask("POST", f"{self._collection(pod)}/{named['name']}/binding", binding)
+        pod_metadata = {"name": pod["metadata"]["name"], "namespace": pod["metadata"]["namespace"]}
+        binding = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": pod_metadata,
+            "target": target,
+        }
+        self._ask("POST", f"{self._collection(pod)}/{pod_metadata['name']}/binding", binding)
 
     def namespaces(self) -> list[Object]:
         return self._items("api/v1/namespaces")
 
     def pods(self, namespace: str) -> list[Object]:
         # items of a list do not say what they are
-        return [{"kind": "Pod", **it} for it in self._items(f"api/v1/namespaces/{namespace}/pods")]
+        return [
+            {"kind": "Pod", **pod} for pod in self._items(f"api/v1/namespaces/{namespace}/pods")
+        ]
 
     def services(self, namespace: str) -> list[Object]:
         return self._items(f"api/v1/namespaces/{namespace}/services")
@@ -61,17 +68,17 @@ class Api:
     def delete_namespace(self, name: str) -> None:
         """What is in it goes too; its pods and Services at once, with their ports."""
         self._ask("DELETE", f"api/v1/namespaces/{name}")
-        for kind, listed in (("pods", self.pods(name)), ("services", self.services(name))):
-            for item in listed:
-                path = f"api/v1/namespaces/{name}/{kind}/{item['metadata']['name']}"
-                self._ask("DELETE", f"{path}?gracePeriodSeconds=0", may_lack=True)
+        for kind, resources in (("pods", self.pods(name)), ("services", self.services(name))):
+            for resource in resources:
+                path = f"api/v1/namespaces/{name}/{kind}/{resource['metadata']['name']}"
+                self._ask("DELETE", f"{path}?gracePeriodSeconds=0", may_be_missing=True)
 
     def delete_service(self, namespace: str, name: str) -> None:
         self._ask("DELETE", f"api/v1/namespaces/{namespace}/services/{name}")
 
     def _items(self, path: str) -> list[Object]:
-        found: list[Object] = self._ask("GET", path)["items"]
-        return found
+        items: list[Object] = self._ask("GET", path)["items"]
+        return items
 
     @staticmethod
     def _collection(resource: Object) -> str:
@@ -83,7 +90,7 @@ class Api:
         )  # fmt: skip
 
     def _ask(
-        self, method: str, path: str, body: Object | None = None, *, may_lack: bool = False
+        self, method: str, path: str, body: Object | None = None, *, may_be_missing: bool = False
     ) -> Object:
         kind = "application/strategic-merge-patch+json" if method == "PATCH" else "application/json"
         answer = self._session.request(
@@ -93,7 +100,7 @@ class Api:
             headers={"Content-Type": kind},
             timeout=SECONDS,
         )
-        found: Object = answer.json()
-        if not answer.ok and not (may_lack and answer.status_code == NOT_FOUND):
-            raise RuntimeError(f"{method} {path}: {found.get('message', answer.text)}")
-        return found
+        answer_body: Object = answer.json()
+        if not answer.ok and not (may_be_missing and answer.status_code == NOT_FOUND):
+            raise RuntimeError(f"{method} {path}: {answer_body.get('message', answer.text)}")
+        return answer_body

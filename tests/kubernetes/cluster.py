@@ -91,7 +91,7 @@ class Cluster:
     def last_words(self) -> str:
         """The end of every log, for a part that does not come up."""
         logs = sorted(self.folder.glob("*.log"))
-        return "\n".join(f"{it.name}:\n{it.read_text(errors='replace')[-1500:]}" for it in logs)
+        return "\n".join(f"{log.name}:\n{log.read_text(errors='replace')[-1500:]}" for log in logs)
 
 
 @contextlib.contextmanager
@@ -105,36 +105,36 @@ def cluster(mode: str) -> Iterator[Cluster]:
         outside, _ = network.machine(routed=False)
         machines = [network.machine(routed=False) for _ in range(NODES)]
         nodes = tuple(
-            Node(f"node{i}", namespace, own, f"10.244.{i}")
-            for i, (namespace, own) in enumerate(machines, 1)
+            Node(f"node{i}", namespace, node_address, f"10.244.{i}")
+            for i, (namespace, node_address) in enumerate(machines, 1)
         )
         token = secrets.token_hex(16)
         api = Api(f"https://{address}:{PORT}", token, folder / "certificates" / "apiserver.crt")
-        made = Cluster(api, nodes, outside, folder, executables)
-        cleanup.callback(made.stop)
-        _start_control_plane(made, control, address, token)
-        until(api.is_ready, made.last_words)
-        kubeconfig = _kubeconfig(made, address, token)
-        made.start(
+        kube_cluster = Cluster(api, nodes, outside, folder, executables)
+        cleanup.callback(kube_cluster.stop)
+        _start_control_plane(kube_cluster, control, address, token)
+        until(api.is_ready, kube_cluster.last_words)
+        kubeconfig = _kubeconfig(kube_cluster, address, token)
+        kube_cluster.start(
             control,
             executables / "kube-controller-manager",
             f"--kubeconfig={kubeconfig}",
-            f"--controllers={','.join(f'{it}-controller' for it in CONTROLLERS)}",
+            f"--controllers={','.join(f'{controller}-controller' for controller in CONTROLLERS)}",
             "--leader-elect=false",
             name="controllers",
         )
         for node in nodes:
-            _join(made, node, kubeconfig, mode)
-        yield made
+            _join(kube_cluster, node, kubeconfig, mode)
+        yield kube_cluster
 
 
-def _start_control_plane(made: Cluster, control: str, address: str, token: str) -> None:
-    folder, executables = made.folder, made.executables
+def _start_control_plane(kube_cluster: Cluster, control: str, address: str, token: str) -> None:
+    folder, executables = kube_cluster.folder, kube_cluster.executables
     (folder / "tokens.csv").write_text(f"{token},judge,judge,system:masters\n")
     (folder / "tokens.csv").chmod(0o600)
     key = ["openssl", "genrsa", "-out", str(folder / "accounts.key"), "2048"]
     subprocess.run(key, check=True, capture_output=True)
-    made.start(
+    kube_cluster.start(
         control,
         executables / "etcd",
         f"--data-dir={folder / 'etcd'}",
@@ -144,7 +144,7 @@ def _start_control_plane(made: Cluster, control: str, address: str, token: str) 
         "--listen-peer-urls=http://127.0.0.1:2380",
         name="etcd",
     )
-    made.start(
+    kube_cluster.start(
         control,
         executables / "kube-apiserver",
         "--etcd-servers=http://127.0.0.1:2379",
@@ -163,11 +163,11 @@ def _start_control_plane(made: Cluster, control: str, address: str, token: str) 
     )
 
 
-def _kubeconfig(made: Cluster, address: str, token: str) -> Path:
-    path = made.folder / "kubeconfig"
+def _kubeconfig(kube_cluster: Cluster, address: str, token: str) -> Path:
+    path = kube_cluster.folder / "kubeconfig"
     server = {
         "server": f"https://{address}:{PORT}",
-        "certificate-authority": str(made.folder / "certificates" / "apiserver.crt"),
+        "certificate-authority": str(kube_cluster.folder / "certificates" / "apiserver.crt"),
     }
     path.touch(mode=0o600)
     path.write_text(
@@ -185,14 +185,14 @@ def _kubeconfig(made: Cluster, address: str, token: str) -> Path:
     return path
 
 
-def _join(made: Cluster, node: Node, kubeconfig: Path, mode: str) -> None:
+def _join(kube_cluster: Cluster, node: Node, kubeconfig: Path, mode: str) -> None:
     """Make ``node`` one of the cluster's: ways to the pods of the others, kube-proxy."""
     commands = [["sysctl", "-qw", "net.ipv4.ip_forward=1"]]
     # its own processes need a route before kube-proxy sends them elsewhere; on the switch it ends
     commands.append(["ip", "route", "add", SERVICES, "dev", "eth0"])
-    for other in made.nodes:
-        if other is not node:
-            route = ["ip", "route", "add", f"{other.subnet}.0/24", "via", other.address]
+    for other_node in kube_cluster.nodes:
+        if other_node is not node:
+            route = ["ip", "route", "add", f"{other_node.subnet}.0/24", "via", other_node.address]
             commands.append(route)
     masquerade = ["iptables", "-w", "-t", "nat", "-A", "POSTROUTING", "-s", f"{node.subnet}.0/24"]
     commands.append([*masquerade, "!", "-d", PODS, "-j", "MASQUERADE"])
@@ -204,12 +204,12 @@ def _join(made: Cluster, node: Node, kubeconfig: Path, mode: str) -> None:
         "metadata": {"name": node.name, "labels": {"kubernetes.io/hostname": node.name}},
         "spec": {"podCIDR": f"{node.subnet}.0/24", "podCIDRs": [f"{node.subnet}.0/24"]},
     }
-    made.api.create(resource)
+    kube_cluster.api.create(resource)
     addresses = [{"type": "InternalIP", "address": node.address}]
-    made.api.status(resource, {"addresses": addresses})
-    made.start(
+    kube_cluster.api.status(resource, {"addresses": addresses})
+    kube_cluster.start(
         node.namespace,
-        made.executables / "kube-proxy",
+        kube_cluster.executables / "kube-proxy",
         f"--kubeconfig={kubeconfig}",
         f"--hostname-override={node.name}",
         f"--proxy-mode={mode}",
@@ -221,32 +221,32 @@ def _join(made: Cluster, node: Node, kubeconfig: Path, mode: str) -> None:
     )
 
 
-def corefile(made: Cluster) -> Path:
-    path = made.folder / "Corefile"
-    path.write_text(_COREFILE.format(kubeconfig=made.folder / "kubeconfig"))
+def corefile(kube_cluster: Cluster) -> Path:
+    path = kube_cluster.folder / "Corefile"
+    path.write_text(_COREFILE.format(kubeconfig=kube_cluster.folder / "kubeconfig"))
     return path
 
 
 def until(
-    done: Callable[[], bool], words: Callable[[], str], seconds: float = READY_SECONDS
+    condition: Callable[[], bool], error_text: Callable[[], str], seconds: float = READY_SECONDS
 ) -> None:
     """Wait for ``done``; else raise TimeoutError with ``words``."""
     end = time.monotonic() + seconds
-    while not done():
+    while not condition():
         if time.monotonic() > end:
-            raise TimeoutError(words())
+            raise TimeoutError(error_text())
         time.sleep(0.1)
 
 
-def run_in(namespace: str, command: Sequence[str], **given: str) -> str:
+def run_in(namespace: str, command: Sequence[str], **variables: str) -> str:
     """The output of ``command`` in ``namespace``, which reads ``stdin`` where that is given."""
-    stdin = given.pop("stdin", "")
-    done = subprocess.run(
-        inside(namespace, "env", *(f"{key}={value}" for key, value in given.items()), *command),
+    stdin = variables.pop("stdin", "")
+    completed = subprocess.run(
+        inside(namespace, "env", *(f"{key}={value}" for key, value in variables.items()), *command),
         input=stdin,
         capture_output=True,
         text=True,
     )
-    if done.returncode:
-        raise RuntimeError(f"{command}: {done.stdout}{done.stderr}")
-    return done.stdout
+    if completed.returncode:
+        raise RuntimeError(f"{command}: {completed.stdout}{completed.stderr}")
+    return completed.stdout

@@ -23,7 +23,7 @@ from tests.kubernetes.generate import OTHER, Topology, replicas_of
 from tests.kubernetes.judge import Running
 from tests.kubernetes.kubelet import RunningPod
 from tests.topologies.compare import Outcome, cause_of
-from tests.topologies.engine import Tried
+from tests.topologies.engine import ProbeResult
 
 ROUNDS = 4
 """How often an address is tried: kube-proxy chooses one pod of a Service at random."""
@@ -60,32 +60,40 @@ def compared(running: Running, nodes: tuple[str, ...]) -> Outcome:
         _view(running, manifest.by_replica().deployment(), by_replica=True),
         _view(running, manifest.deployment(), by_replica=False),
     ]
-    addresses = sorted({it for view in views for it in addresses_in(view.model)})
-    spots = [Spot(pod, it["name"]) for pod in running.pods.values() for it in _containers(pod)]
+    addresses = sorted({address for view in views for address in addresses_in(view.model)})
+    spots = [
+        Spot(pod, container["name"])
+        for pod in running.pods.values()
+        for container in _containers(pod)
+    ]
     spots.append(Spot(None, "HOST"))
 
-    def asked(spot: Spot) -> dict[Pair, Tried]:
+    def asked(spot: Spot) -> dict[Pair, ProbeResult]:
         return _ask(running, spot, addresses, nodes)
 
     with ThreadPoolExecutor(len(spots)) as pool:
-        found = list(pool.map(asked, spots))
-    seen = {_key(spot): answers for spot, answers in zip(spots, found, strict=True)}
+        all_answers = list(pool.map(asked, spots))
+    answers_by_spot = {
+        _key(spot): answers for spot, answers in zip(spots, all_answers, strict=True)
+    }
     for view in views:
-        for place, listed in view.places.items():
-            for spot in listed:
+        for place, spots_of_place in view.places.items():
+            for spot in spots_of_place:
                 for address in addresses:
                     if address[0] == NODE and place != OUTSIDE:
                         continue
-                    _compare(running, view, place, address, seen[_key(spot)][address], outcome)
-        _compare_walks(view, seen, outcome)
+                    _compare(
+                        running, view, place, address, answers_by_spot[_key(spot)][address], outcome
+                    )
+        _compare_walks(view, answers_by_spot, outcome)
     return outcome
 
 
 def addresses_in(model: PodDeployment) -> Iterator[Pair]:
     """What clients begin with, what brokers advertise, and each Service at each of its ports."""
     for client in model.bootstraps:
-        for it in client.addresses:
-            yield it.host, it.port
+        for address in client.addresses:
+            yield address.host, address.port
     for broker in model.brokers:
         for endpoint in broker.endpoints or ():
             if endpoint.advertised is not None:
@@ -102,26 +110,32 @@ def addresses_in(model: PodDeployment) -> Iterator[Pair]:
 
 def _ask(
     running: Running, spot: Spot, addresses: list[Pair], nodes: tuple[str, ...]
-) -> dict[Pair, Tried]:
+) -> dict[Pair, ProbeResult]:
     """What a process sees; of the placeholder for a node, what it sees of each node."""
-    listed = [
-        ((host, port), (it, port))
+    keyed_pairs = [
+        ((host, port), (node_address, port))
         for host, port in addresses
-        for it in (nodes if host == NODE else (host,))
+        for node_address in (nodes if host == NODE else (host,))
     ]
     place = running.outside if spot.pod is None else spot.pod.place
-    real = [pair for _, pair in listed]
+    real_pairs = [pair for _, pair in keyed_pairs]
     errors: dict[Pair, str] = {}
     greetings: dict[Pair, dict[str, set[str]]] = {}
-    for seen in (place.ask(spot.container, real) for _ in range(ROUNDS)):
-        for (key, _), tried in zip(listed, seen, strict=True):
+    for probes in (place.ask(spot.container, real_pairs) for _ in range(ROUNDS)):
+        for (key, _), probe in zip(keyed_pairs, probes, strict=True):
             # a name that has no address never has one; a resolver on a busy machine may be late
-            errors[key] = errors.get(key, tried.error) and tried.error
-            for address, greeting in tried.greetings.items():
-                known = greetings.setdefault(key, {}).setdefault(address, set())
-                known |= {greeting} if greeting else set()
+            errors[key] = errors.get(key, probe.error) and probe.error
+            for address, greeting in probe.greetings.items():
+                known_greetings = greetings.setdefault(key, {}).setdefault(address, set())
+                known_greetings |= {greeting} if greeting else set()
     return {
-        key: Tried(error, {it: "|".join(sorted(s)) for it, s in greetings.get(key, {}).items()})
+        key: ProbeResult(
+            error,
+            {
+                node_address: "|".join(sorted(names))
+                for node_address, names in greetings.get(key, {}).items()
+            },
+        )
         for key, error in errors.items()
     }
 
@@ -152,106 +166,121 @@ def _called(resource: Object, index: int, pod: RunningPod) -> str:
 
 
 def _containers(pod: RunningPod) -> list[Object]:
-    found: list[Object] = pod.resource["spec"]["containers"]
-    return found
+    containers: list[Object] = pod.resource["spec"]["containers"]
+    return containers
 
 
 def _key(spot: Spot) -> tuple[str, str]:
     return ("" if spot.pod is None else spot.pod.label, spot.container)
 
 
-def _greeted(view: View, tried: Tried) -> set[str]:
+def _greeted(view: View, probe: ProbeResult) -> set[str]:
     """Who greeted, as `SERVICE LISTENER` in the words of the model."""
-    found = set()
-    for text in filter(None, tried.greetings.values()):
-        for one in text.split("|"):
-            process, listener = one.split()
-            found.add(f"{view.services.get(process, process)} {listener}")
-    return found
+    greeted_names = set()
+    for text in filter(None, probe.greetings.values()):
+        for greeting in text.split("|"):
+            process, listener = greeting.split()
+            greeted_names.add(f"{view.services.get(process, process)} {listener}")
+    return greeted_names
 
 
 def _compare(
-    running: Running, view: View, place: str, address: Pair, tried: Tried, outcome: Outcome
+    running: Running, view: View, place: str, address: Pair, probe: ProbeResult, outcome: Outcome
 ) -> None:
     """Compare one trace: what the host means, and who answers."""
     trace = view.model.trace(place, Address(*address))
-    said = f"model {[f'{it.stage} {it.answer}: {it.because}' for it in trace.hops]}"
-    saw = f"saw {tried.error or dict(tried.greetings)}"
-    if (wrong := _resolved(running, view, place, trace, tried)) is True:
-        outcome.differences.append(f"resolve: {place} -> {trace.address}: {said}; {saw}")
+    model_text = f"model {[f'{hop.stage} {hop.answer}: {hop.because}' for hop in trace.hops]}"
+    observed_text = f"saw {probe.error or dict(probe.greetings)}"
+    if (wrong := _resolved(running, view, place, trace, probe)) is True:
+        outcome.differences.append(
+            f"resolve: {place} -> {trace.address}: {model_text}; {observed_text}"
+        )
     elif wrong is False:
         outcome.agreed[Stage.RESOLVE] += 1
-    greeted = _greeted(view, tried)
+    greeted = _greeted(view, probe)
     arrivals = {
-        f"{it.broker.service} {it.endpoint.name}"
-        for it in trace.ends
-        if isinstance(it, ReachedListener)
+        f"{end.broker.service} {end.endpoint.name}"
+        for end in trace.ends
+        if isinstance(end, ReachedListener)
     }
     answer = worst(trace.hops)
     if answer is Answer.UNKNOWN:
         outcome.unknown[_generic(cause_of(trace.hops))] += 1
     elif (answer is Answer.NO and greeted) or (
-        answer is Answer.YES and not _fits(trace, arrivals, greeted, tried)
+        answer is Answer.YES and not _fits(trace, arrivals, greeted, probe)
     ):
-        outcome.differences.append(f"end: {place} -> {trace.address}: {said}; {saw}")
+        outcome.differences.append(
+            f"end: {place} -> {trace.address}: {model_text}; {observed_text}"
+        )
     else:
         outcome.agreed["end"] += 1
 
 
-def _fits(trace: Trace, arrivals: set[str], greeted: set[str], tried: Tried) -> bool:
+def _fits(trace: Trace, arrivals: set[str], greeted: set[str], probe: ProbeResult) -> bool:
     """A broker greets, none that is not meant; one whose end is not known may be another."""
-    is_open = any(isinstance(it, Unknown) for it in trace.ends)
-    at_all = trace.address.host != NODE or all(tried.greetings.values())
-    return bool(greeted) and at_all and (is_open or greeted <= arrivals)
+    is_open = any(isinstance(end, Unknown) for end in trace.ends)
+    greeted_everywhere = trace.address.host != NODE or all(probe.greetings.values())
+    return bool(greeted) and greeted_everywhere and (is_open or greeted <= arrivals)
 
 
-def _resolved(running: Running, view: View, place: str, trace: Trace, tried: Tried) -> bool | None:
+def _resolved(
+    running: Running, view: View, place: str, trace: Trace, probe: ProbeResult
+) -> bool | None:
     """True if the name does not resolve as the model predicts; None if unknown."""
-    first, host = worst(it for it in trace.hops if it.stage is Stage.RESOLVE), trace.address.host
-    if first is Answer.UNKNOWN or host == NODE:
+    resolution, host = (
+        worst(hop for hop in trace.hops if hop.stage is Stage.RESOLVE),
+        trace.address.host,
+    )
+    if resolution is Answer.UNKNOWN or host == NODE:
         return None
-    if first is Answer.NO:
-        return bool(not tried.error and not is_loopback(host))
-    if tried.error:  # a headless Service without pods has no address
+    if resolution is Answer.NO:
+        return bool(not probe.error and not is_loopback(host))
+    if probe.error:  # a headless Service without pods has no address
         return None if worst(trace.hops) is Answer.UNKNOWN else True
     if place == OUTSIDE:
         return None
-    found = set(tried.greetings)
+    resolved_addresses = set(probe.greetings)
     if is_loopback(view.model.containers[place].extra_hosts.get(host, host)):
-        return not all(it.startswith("127.") or it == "::1" for it in found)
+        return not all(
+            address.startswith("127.") or address == "::1" for address in resolved_addresses
+        )
     services = view.model.services_of(place, host)
-    if any(it.is_external_name for it in services):
+    if any(service.is_external_name for service in services):
         return None
     expected: set[str] = set()
     if services and services == view.model.services_named(host, view.model.pods[place].namespace):
-        specs = [running.services[it.namespace, it.name]["spec"] for it in services]
-        expected = {it["clusterIP"] for it in specs} - {"None"}
-    addresses = {it.address for it in running.pods.values()}
-    return found != expected if expected else not found <= addresses
+        specs = [running.services[service.namespace, service.name]["spec"] for service in services]
+        expected = {spec["clusterIP"] for spec in specs} - {"None"}
+    addresses = {pod.address for pod in running.pods.values()}
+    return resolved_addresses != expected if expected else not resolved_addresses <= addresses
 
 
 def _compare_walks(
-    view: View, seen: Mapping[tuple[str, str], Mapping[Pair, Tried]], outcome: Outcome
+    view: View,
+    answers_by_spot: Mapping[tuple[str, str], Mapping[Pair, ProbeResult]],
+    outcome: Outcome,
 ) -> None:
     for client in view.model.bootstraps:
         for spot in view.places.get(client.service, ()):
-            for item in walk(view.model, client).connections:
-                for sent in item.sent:
-                    if sent.trace is None:
+            for connection in walk(view.model, client).connections:
+                for second_connection in connection.sent:
+                    if second_connection.trace is None:
                         continue
-                    address = sent.trace.address
-                    tried = seen[_key(spot)][address.host, address.port]
-                    greeted = {it.split()[0] for it in _greeted(view, tried)}
-                    arrives = greeted == {sent.broker.service}
+                    address = second_connection.trace.address
+                    probe = answers_by_spot[_key(spot)][address.host, address.port]
+                    greeted = {greeting.split()[0] for greeting in _greeted(view, probe)}
+                    arrives = greeted == {second_connection.broker.service}
                     # a place greets, and speaks no security protocol
-                    expected = worst(it for it in sent.hops if it.stage is not Stage.PROTOCOL)
+                    expected = worst(
+                        hop for hop in second_connection.hops if hop.stage is not Stage.PROTOCOL
+                    )
                     if expected is Answer.UNKNOWN:
-                        outcome.unknown["walk: " + _generic(cause_of(sent.hops))] += 1
+                        outcome.unknown["walk: " + _generic(cause_of(second_connection.hops))] += 1
                     elif (expected is Answer.YES) != arrives:
                         outcome.differences.append(
-                            f"walk of {client.service} by {item.trace.address} to "
-                            f"{sent.broker.service}: model {expected}, "
-                            f"{[str(it) for it in sent.hops]}; greeted {greeted}"
+                            f"walk of {client.service} by {connection.trace.address} to "
+                            f"{second_connection.broker.service}: model {expected}, "
+                            f"{[str(hop) for hop in second_connection.hops]}; greeted {greeted}"
                         )
                     else:
                         outcome.agreed["walk"] += 1

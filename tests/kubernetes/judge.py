@@ -47,12 +47,12 @@ class Running:
         """The pods of a workload, by their names."""
         meta = resource["metadata"]
         pattern = _POD_OF[resource["kind"]].format(re.escape(meta["name"]))
-        found = [
+        pods = [
             pod
             for (namespace, name), pod in self.pods.items()
             if namespace == meta["namespace"] and re.fullmatch(pattern, name)
         ]
-        return sorted(found, key=lambda it: (len(it.name), it.name))
+        return sorted(pods, key=lambda pod: (len(pod.name), pod.name))
 
 
 @dataclass
@@ -67,22 +67,27 @@ class Judge:
     @property
     def nodes(self) -> tuple[str, ...]:
         """The addresses of the nodes."""
-        return tuple(it.address for it in self.cluster.nodes)
+        return tuple(node.address for node in self.cluster.nodes)
 
     @contextlib.contextmanager
     def running(self, topologies: Sequence[Topology]) -> Iterator[list[Running]]:
         """``topologies`` at once, all of them gone at the end."""
-        made = [Running(it, self.outside) for it in topologies]
+        running_topologies = [
+            Running(drawn_topology, self.outside) for drawn_topology in topologies
+        ]
         try:
             with ThreadPoolExecutor(AT_ONCE) as pool:
-                list(pool.map(self._apply, made))
-                self._run_pods(made, pool)
-            until(lambda: all(map(self._has_all_endpoints, made)), lambda: "no EndpointSlices")
+                list(pool.map(self._apply, running_topologies))
+                self._run_pods(running_topologies, pool)
+            until(
+                lambda: all(map(self._has_all_endpoints, running_topologies)),
+                lambda: "no EndpointSlices",
+            )
             self._wait_for_proxies()
-            yield made
+            yield running_topologies
         finally:
             with ThreadPoolExecutor(AT_ONCE) as pool:
-                list(pool.map(self._remove, made))
+                list(pool.map(self._remove, running_topologies))
 
     def _apply(self, running: Running) -> None:
         api = self.cluster.api
@@ -96,50 +101,52 @@ class Judge:
                 meta = created["metadata"]
                 running.services[meta["namespace"], meta["name"]] = created
 
-    def _run_pods(self, made: Sequence[Running], pool: ThreadPoolExecutor) -> None:
+    def _run_pods(self, topologies: Sequence[Running], pool: ThreadPoolExecutor) -> None:
         """Run pods until all are there, or no other comes."""
-        end, quiet = time.monotonic() + READY_SECONDS, time.monotonic()
-        wanted = sum(it.topology.pods + len(it.topology.namespaces) for it in made)
+        end, last_news = time.monotonic() + READY_SECONDS, time.monotonic()
+        expected_count = sum(
+            running.topology.pods + len(running.topology.namespaces) for running in topologies
+        )
         while time.monotonic() < end:
-            fresh = [
+            new_pods = [
                 (running, pod)
-                for running in made
+                for running in topologies
                 for namespace in running.topology.namespaces
                 for pod in self.cluster.api.pods(namespace)
                 if (namespace, pod["metadata"]["name"]) not in running.pods
             ]
-            started = pool.map(lambda it: self.kubelet.run(it[1]), fresh)
-            for (running, pod), item in zip(fresh, started, strict=True):
-                running.pods[pod["metadata"]["namespace"], item.name] = item
-            quiet = time.monotonic() if fresh else quiet
-            count = sum(len(it.pods) for it in made)
-            if count == wanted or time.monotonic() - quiet > QUIET_SECONDS:
+            started = pool.map(lambda running: self.kubelet.run(running[1]), new_pods)
+            for (running, pod), started_pod in zip(new_pods, started, strict=True):
+                running.pods[pod["metadata"]["namespace"], started_pod.name] = started_pod
+            last_news = time.monotonic() if new_pods else last_news
+            count = sum(len(running.pods) for running in topologies)
+            if count == expected_count or time.monotonic() - last_news > QUIET_SECONDS:
                 return
             time.sleep(0.2)
         raise TimeoutError("pods are made without end")
 
     def _has_all_endpoints(self, running: Running) -> bool:
         """Whether the EndpointSlices name every pod that a Service selects, ready or not."""
-        named: dict[tuple[str, str], set[str]] = {}
+        endpoints_by_service: dict[tuple[str, str], set[str]] = {}
         for namespace in running.topology.namespaces:
-            for item in self.cluster.api.slices(namespace):
-                service = item["metadata"]["labels"]["kubernetes.io/service-name"]
-                for endpoint in item["endpoints"] or ():
+            for endpoint_slice in self.cluster.api.slices(namespace):
+                service = endpoint_slice["metadata"]["labels"]["kubernetes.io/service-name"]
+                for endpoint in endpoint_slice["endpoints"] or ():
                     ready = endpoint["conditions"]["ready"]
-                    found = named.setdefault((namespace, service), set())
-                    found |= {f"{it} {ready}" for it in endpoint["addresses"]}
+                    endpoint_texts = endpoints_by_service.setdefault((namespace, service), set())
+                    endpoint_texts |= {f"{address} {ready}" for address in endpoint["addresses"]}
         for key, service in running.services.items():
             selector = service["spec"].get("selector")
             if not selector or service["spec"]["type"] == "ExternalName":
                 continue
-            always = service["spec"].get("publishNotReadyAddresses", False)
+            counts_unready = service["spec"].get("publishNotReadyAddresses", False)
             selected = {
-                f"{pod.address} {pod.is_ready or always}"
+                f"{pod.address} {pod.is_ready or counts_unready}"
                 for (namespace, _), pod in running.pods.items()
                 if namespace == key[0]
                 and selector.items() <= pod.resource["metadata"].get("labels", {}).items()
             }
-            if selected != named.get(key, set()):
+            if selected != endpoints_by_service.get(key, set()):
                 return False
         return True
 
@@ -154,9 +161,9 @@ class Judge:
         host = f"{name}.{SYSTEM}.svc.cluster.local"
 
         def is_known() -> bool:
-            seen = self.outside.ask("HOST", [(it, port) for it in self.nodes])
-            seen += marker.ask("it", [(host, MARKER_PORT)])
-            return all(any(it.greetings.values()) for it in seen)
+            probes = self.outside.ask("HOST", [(probe, port) for probe in self.nodes])
+            probes += marker.ask("it", [(host, MARKER_PORT)])
+            return all(any(probe.greetings.values()) for probe in probes)
 
         until(is_known, self.cluster.last_words)
         self.cluster.api.delete_service(SYSTEM, name)
@@ -171,32 +178,35 @@ class Judge:
 @contextlib.contextmanager
 def judge(mode: str) -> Iterator[Judge]:
     """A judge with its own cluster, whose kube-proxy is in ``mode``."""
-    with cluster(mode) as made:
-        kubelet = Kubelet(made)
+    with cluster(mode) as kube_cluster:
+        kubelet = Kubelet(kube_cluster)
         pods = [_pod("coredns", SYSTEM, "dns"), _pod("marker", SYSTEM, "marker")]
         pods[1]["spec"]["containers"][0]["env"] = [
             {"name": "KAFKA_LISTENERS", "value": f"MARKER://:{MARKER_PORT}"}
         ]
-        until(lambda: _exists(made, SYSTEM), made.last_words)
-        server = [str(made.executables / "coredns"), "-conf", str(corefile(made))]
+        until(lambda: _exists(kube_cluster, SYSTEM), kube_cluster.last_words)
+        server = [str(kube_cluster.executables / "coredns"), "-conf", str(corefile(kube_cluster))]
         started: list[RunningPod] = []
         ports = [{"name": "dns", "port": 53, "protocol": "UDP"}, {"name": "tcp", "port": 53}]
         spec = {"clusterIP": DNS, "selector": {"app": "dns"}, "ports": ports}
-        made.api.create({**_named("Service", "kube-dns", SYSTEM), "spec": spec})
+        kube_cluster.api.create({**_named("Service", "kube-dns", SYSTEM), "spec": spec})
         try:
             for pod, command in zip(pods, (server, []), strict=True):
-                started.append(kubelet.run(made.api.create(pod), command))
-            found = Judge(made, kubelet, kubelet.outside())
-            found._wait_for_proxies()
-            yield found
+                started.append(kubelet.run(kube_cluster.api.create(pod), command))
+            cluster_judge = Judge(kube_cluster, kubelet, kubelet.outside())
+            cluster_judge._wait_for_proxies()
+            yield cluster_judge
         finally:
-            for item in started:
-                kubelet.stop(item)
+            for started_pod in started:
+                kubelet.stop(started_pod)
 
 
-def _exists(made: Cluster, namespace: str) -> bool:
+def _exists(kube_cluster: Cluster, namespace: str) -> bool:
     """Whether the server has made its own namespaces."""
-    return any(it["metadata"]["name"] == namespace for it in made.api.namespaces())
+    return any(
+        server_namespace["metadata"]["name"] == namespace
+        for server_namespace in kube_cluster.api.namespaces()
+    )
 
 
 def _named(kind: str, name: str, namespace: str = "") -> Object:
@@ -205,10 +215,10 @@ def _named(kind: str, name: str, namespace: str = "") -> Object:
 
 
 def _pod(name: str, namespace: str, app: str) -> Object:
-    found = _named("Pod", name, namespace)
+    pod = _named("Pod", name, namespace)
     labels: Mapping[str, str] = {"app": app} if app else {}
-    found["metadata"]["labels"] = dict(labels)
-    found["spec"] = {"containers": [{"name": "it", "image": IMAGE}]}
+    pod["metadata"]["labels"] = dict(labels)
+    pod["spec"] = {"containers": [{"name": "it", "image": IMAGE}]}
     if app == "dns":
-        found["spec"]["dnsPolicy"] = "Default"
-    return found
+        pod["spec"]["dnsPolicy"] = "Default"
+    return pod

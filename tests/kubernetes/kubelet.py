@@ -19,7 +19,7 @@ from typing import Any
 from tests.e2e.docker_hosts import inside
 from tests.kubernetes.api import Api, Object
 from tests.kubernetes.cluster import DNS, Cluster, Node, run_in
-from tests.topologies.engine import Tried
+from tests.topologies.engine import ProbeResult
 
 PLACE = Path(__file__).parents[1] / "topologies" / "place.py"
 NO_NAMESERVER = "127.0.0.1"
@@ -38,7 +38,7 @@ class Place:
 
     folder: Path
 
-    def ask(self, name: str, addresses: Sequence[tuple[str, int]]) -> list[Tried]:
+    def ask(self, name: str, addresses: Sequence[tuple[str, int]]) -> list[ProbeResult]:
         """What the process of the container ``name`` sees of each address."""
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(ANSWER_SECONDS)
@@ -46,7 +46,7 @@ class Place:
             with connection.makefile("rw") as stream:
                 stream.write(json.dumps(list(addresses)) + "\n")
                 stream.flush()
-                return [Tried(**item) for item in json.loads(stream.readline())]
+                return [ProbeResult(**probe) for probe in json.loads(stream.readline())]
 
 
 @dataclass
@@ -75,10 +75,10 @@ class RunningPod:
 class Kubelet:
     """The kubelets of all nodes, with the scheduler before them."""
 
-    def __init__(self, made: Cluster) -> None:
-        self._cluster = made
+    def __init__(self, kube_cluster: Cluster) -> None:
+        self._cluster = kube_cluster
         self._turn = 0
-        self.folder = made.folder / "places"
+        self.folder = kube_cluster.folder / "places"
         self.folder.mkdir()
         (self.folder / "switch.conf").write_text(SWITCH)
         (self.folder / "node.conf").write_text(f"nameserver {NO_NAMESERVER}\noptions timeout:1\n")
@@ -97,8 +97,15 @@ class Kubelet:
     def run(self, pod: Object, command: Sequence[str] = ()) -> RunningPod:
         """Bind ``pod`` to a node and start it; ``command`` instead of places."""
         spec, meta = pod["spec"], pod["metadata"]
-        wanted = _wanted_node(spec)
-        node = next((it for it in self._cluster.nodes if it.name == wanted), None)
+        wanted_node = _wanted_node(spec)
+        node = next(
+            (
+                cluster_node
+                for cluster_node in self._cluster.nodes
+                if cluster_node.name == wanted_node
+            ),
+            None,
+        )
         if node is None:
             self._turn += 1
             node = self._cluster.nodes[self._turn % len(self._cluster.nodes)]
@@ -108,7 +115,7 @@ class Kubelet:
         if spec.get("hostNetwork"):
             namespace, address = node.namespace, node.address
         else:
-            namespace, address = self._networked(pod, node)
+            namespace, address = self._connect_to_network(pod, node)
         running = RunningPod(pod, node, namespace, address, Place(folder))
         self._write_names(running)
         if command:
@@ -125,18 +132,18 @@ class Kubelet:
             process.kill()
             process.wait()
         if not running.resource["spec"].get("hostNetwork"):
-            self._plugged("DEL", running.resource, running.node, running.namespace)
+            self._run_cni_plugins("DEL", running.resource, running.node, running.namespace)
             subprocess.run(["ip", "netns", "delete", running.namespace], check=True)
 
-    def _networked(self, pod: Object, node: Node) -> tuple[str, str]:
+    def _connect_to_network(self, pod: Object, node: Node) -> tuple[str, str]:
         """A network for ``pod``: its namespace, and its address."""
         namespace = f"pod-{pod['metadata']['uid']}"
         subprocess.run(["ip", "netns", "add", namespace], check=True)
         subprocess.run(["ip", "-n", namespace, "link", "set", "lo", "up"], check=True)
-        result = self._plugged("ADD", pod, node, namespace)
+        result = self._run_cni_plugins("ADD", pod, node, namespace)
         return namespace, str(result["ips"][0]["address"]).partition("/")[0]
 
-    def _plugged(self, action: str, pod: Object, node: Node, namespace: str) -> Object:
+    def _run_cni_plugins(self, action: str, pod: Object, node: Node, namespace: str) -> Object:
         """What the CNI plugins do; ``action`` is ADD or DEL."""
         addresses = {
             "type": "host-local",
@@ -145,16 +152,20 @@ class Kubelet:
             "dataDir": str(self._cluster.folder / "addresses" / node.name),
         }
         ports = [
-            {"hostPort": it["hostPort"], "containerPort": it["containerPort"], "protocol": "tcp"}
+            {
+                "hostPort": port["hostPort"],
+                "containerPort": port["containerPort"],
+                "protocol": "tcp",
+            }
             for container in pod["spec"]["containers"]
-            for it in container.get("ports", [])
-            if "hostPort" in it
+            for port in container.get("ports", [])
+            if "hostPort" in port
         ]
         chain: list[Object] = [{**_CONFIG, "type": "ptp", "ipam": addresses}]
         if ports:
-            capable = {"capabilities": {"portMappings": True}, "snat": True}
-            given = {"runtimeConfig": {"portMappings": ports}}
-            chain.append({**_CONFIG, "type": "portmap", **capable, **given})
+            capabilities = {"capabilities": {"portMappings": True}, "snat": True}
+            runtime_settings = {"runtimeConfig": {"portMappings": ports}}
+            chain.append({**_CONFIG, "type": "portmap", **capabilities, **runtime_settings})
         result: Object = {}
         for config in chain if action == "ADD" else reversed(chain):
             path = self._cluster.executables
@@ -176,11 +187,15 @@ class Kubelet:
         spec, meta = running.resource["spec"], running.resource["metadata"]
         pod = {**running.resource, "spec": {**spec, "nodeName": running.node.name}}
         command = [str(self._cluster.executables / "pod-dns"), DNS, str(self.folder / "node.conf")]
-        found = json.loads(run_in(running.namespace, command, stdin=json.dumps(pod)))
-        lines = [f"nameserver {it}" for it in found.get("servers", [])]
-        lines += [f"search {' '.join(found['searches'])}"] if found.get("searches") else []
-        lines += [f"options {' '.join(found['options'])}"] if found.get("options") else []
-        (running.place.folder / "resolv.conf").write_text("".join(f"{it}\n" for it in lines))
+        dns_settings = json.loads(run_in(running.namespace, command, stdin=json.dumps(pod)))
+        lines = [f"nameserver {server}" for server in dns_settings.get("servers", [])]
+        lines += (
+            [f"search {' '.join(dns_settings['searches'])}"] if dns_settings.get("searches") else []
+        )
+        lines += (
+            [f"options {' '.join(dns_settings['options'])}"] if dns_settings.get("options") else []
+        )
+        (running.place.folder / "resolv.conf").write_text("".join(f"{line}\n" for line in lines))
         hostname, hosts = str(spec.get("hostname") or meta["name"]), _HOSTS
         if not spec.get("hostNetwork"):
             domain = f".{spec.get('subdomain')}.{meta['namespace']}.svc.cluster.local"
@@ -203,7 +218,12 @@ class Kubelet:
             _wait_for(running.place.folder / f"{container['name']}.sock")
 
     def _start(
-        self, namespace: str, folder: Path, called: str, hostname: str, values: Mapping[str, str]
+        self,
+        namespace: str,
+        folder: Path,
+        process_name: str,
+        hostname: str,
+        values: Mapping[str, str],
     ) -> subprocess.Popen[bytes]:
         """A process in ``namespace`` that greets as ``called``; ``folder`` has its names."""
         resolver, hosts = folder / "resolv.conf", folder / "hosts"
@@ -214,23 +234,23 @@ class Kubelet:
         }
         steps = [f"mount --bind {source} {target}" for source, target in mounts.items()]
         steps += [f"hostname {hostname}"] if hostname else []
-        steps.append(f"exec {sys.executable} {PLACE} {self.folder} '{called}'")
-        own = ["unshare", "--mount", "--uts", "--propagation", "private"]
+        steps.append(f"exec {sys.executable} {PLACE} {self.folder} '{process_name}'")
+        unshare = ["unshare", "--mount", "--uts", "--propagation", "private"]
         return self._cluster.start(
             namespace,
             *("env", "-i", f"KAFKA_LISTENERS={values.get('KAFKA_LISTENERS', '')}"),
-            *(*own, "sh", "-c", " && ".join(steps)),
+            *(*unshare, "sh", "-c", " && ".join(steps)),
             name="places",
         )
 
     def _report(self, running: RunningPod) -> None:
         """The pod's status; it is ready where every readiness probe gets a connection."""
         containers = running.resource["spec"]["containers"]
-        running.is_ready = all(self._answers(running, it) for it in containers)
+        running.is_ready = all(self._answers(running, condition) for condition in containers)
         answer = "True" if running.is_ready else "False"
         conditions = [
-            {"type": it, "status": answer if it.endswith("eady") else "True"}
-            for it in ("Initialized", "ContainersReady", "Ready", "PodScheduled")
+            {"type": condition, "status": answer if condition.endswith("eady") else "True"}
+            for condition in ("Initialized", "ContainersReady", "Ready", "PodScheduled")
         ]
         self.api.status(
             running.resource,
@@ -248,8 +268,10 @@ class Kubelet:
         probe = container.get("readinessProbe", {}).get("tcpSocket")
         if probe is None:
             return True
-        named = {it.get("name"): it["containerPort"] for it in container.get("ports", [])}
-        port = named.get(probe["port"], probe["port"])
+        port_by_name = {
+            port.get("name"): port["containerPort"] for port in container.get("ports", [])
+        }
+        port = port_by_name.get(probe["port"], probe["port"])
         test = f"import socket; socket.create_connection(('{running.address}', {port}), 0.5)"
         end = time.monotonic() + PROBE_SECONDS
         while time.monotonic() < end:
@@ -268,16 +290,16 @@ def environment(running: RunningPod, container: Object) -> dict[str, str]:
         "status.podIP": running.address,
         "status.hostIP": running.node.address,
     }
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
 
     def value(match: re.Match[str]) -> str:
-        return "$" if match[1] is None else found.get(match[1], match[0])
+        return "$" if match[1] is None else variables.get(match[1], match[0])
 
-    for item in container.get("env", []):
-        path = item.get("valueFrom", {}).get("fieldRef", {}).get("fieldPath")
-        text = fields[path] if path else _REFERENCE.sub(value, item.get("value", ""))
-        found[item["name"]] = str(text)
-    return found
+    for variable in container.get("env", []):
+        path = variable.get("valueFrom", {}).get("fieldRef", {}).get("fieldPath")
+        text = fields[path] if path else _REFERENCE.sub(value, variable.get("value", ""))
+        variables[variable["name"]] = str(text)
+    return variables
 
 
 def _wanted_node(spec: Object) -> str | None:

@@ -30,8 +30,9 @@ def hindrance() -> str | None:
     """Why no cluster can be started here, or None."""
     if os.geteuid() != 0:
         return "only root can give the machines of a cluster their networks"
-    if missing := [tool for tool in TOOLS if shutil.which(tool) is None]:
-        return f"not on this machine: {', '.join(missing)}; to have it: apt-get install {PACKAGES}"
+    if missing_tools := [tool for tool in TOOLS if shutil.which(tool) is None]:
+        names = ", ".join(missing_tools)
+        return f"not on this machine: {names}; to have it: apt-get install {PACKAGES}"
     return None
 
 
@@ -48,10 +49,10 @@ def executables() -> Path:
 
 def _digest() -> str:
     """Changes with the modules and with what is built of them."""
-    found = hashlib.sha256(repr((NAMES, PLUGINS, os.uname().machine)).encode())
+    content_hash = hashlib.sha256(repr((NAMES, PLUGINS, os.uname().machine)).encode())
     for path in sorted(MODULE.iterdir()):
-        found.update(path.read_bytes())
-    return found.hexdigest()[:12]
+        content_hash.update(path.read_bytes())
+    return content_hash.hexdigest()[:12]
 
 
 def _build(folder: Path, compiler: Path) -> None:

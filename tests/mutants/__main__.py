@@ -63,36 +63,37 @@ def main() -> int:
         return confined(sys.argv[1:], options.map)
     work = Path(os.environ[INSIDE])
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(10_000)
-    wanted = [file for file in _files() if file.startswith(tuple(options.paths))]
-    files = [file for file in wanted if file not in REAL]
+    wanted_files = [file for file in _files() if file.startswith(tuple(options.paths))]
+    files = [file for file in wanted_files if file not in REAL]
     sources = {file: (ROOT / file).read_text() for file in files}
-    every = [mutant for file in files for mutant in mutants(file, sources[file])]
-    known = equivalent(every, ROOT)
-    if not every or options.sample < 1:
+    all_mutants = [mutant for file in files for mutant in mutants(file, sources[file])]
+    equivalent_mutants = equivalent(all_mutants, ROOT)
+    if not all_mutants or options.sample < 1:
         print(f"make mutants: no mistake to make in {', '.join(options.paths)}")
         return 2
-    candidates = [mutant for mutant in every if mutant not in known]
+    candidates = [mutant for mutant in all_mutants if mutant not in equivalent_mutants]
     sample = random.Random(seed).sample(candidates, min(options.sample, len(candidates)))
     print(
-        f"seed {seed}: {len(sample)} of {len(every)} mistakes ({len(known)} can change nothing)",
+        f"seed {seed}: {len(sample)} of {len(all_mutants)} mistakes "
+        f"({len(equivalent_mutants)} can change nothing)",
         flush=True,
     )
-    if real := [file for file in wanted if file in REAL]:
+    if real := [file for file in wanted_files if file in REAL]:
         print(f"not tried, as only tests with real parts run it: {', '.join(real)}")
-    begun = time.monotonic()
+    start_time = time.monotonic()
     roots = [work / f"copy{number}" for number in range(options.jobs)]
     for root in roots:
         copy(ROOT, root)  # now, and not when the tests have run: somebody may go on writing
     choice = _mapped(work, options.map or work / "reach")
     for root in roots:
         runs.compile_all(root)
-    print(f"mapped which test runs what in {time.monotonic() - begun:.0f} s", flush=True)
+    print(f"mapped which test runs what in {time.monotonic() - start_time:.0f} s", flush=True)
     judged = []
     for result in _judged(sample, roots, choice):
         judged.append(result)
         if not result.noticed:
             print(f"{len(judged):5} {_described(result, sources)}", flush=True)
-    print(f"{time.monotonic() - begun:.0f} s in all; noticed:")
+    print(f"{time.monotonic() - start_time:.0f} s in all; noticed:")
     print(_table(judged))
     share = 100 * sum(result.noticed for result in judged) / len(judged)
     print(f"{share:.1f} % of {len(judged)} noticed; at least {options.least} % are to be")
@@ -154,11 +155,11 @@ def _judged(sample: Sequence[Mutant], roots: Sequence[Path], choice: Choice) -> 
     """The results as they come, from one process for each copy."""
     ends: list[Connection] = []
     for number, root in enumerate(roots):
-        here, there = FORK.Pipe(duplex=False)
+        result_end, child_end = FORK.Pipe(duplex=False)
         share = sample[number :: len(roots)]
-        FORK.Process(target=_judge_all, args=(share, root, choice, there), daemon=False).start()
-        there.close()
-        ends.append(here)
+        FORK.Process(target=_judge_all, args=(share, root, choice, child_end), daemon=False).start()
+        child_end.close()
+        ends.append(result_end)
     while ends:
         for end in wait(ends):
             assert isinstance(end, Connection)

@@ -37,40 +37,44 @@ class Choice:
     def batches(self, mutant: Mutant) -> list[Batch]:
         """Runs to be made one after the other until one fails; none where no test gets there."""
         lines = self._functions.get(mutant.path, {})
-        every = set().union(*lines.values()) if lines else set()
+        all_tests = set().union(*lines.values()) if lines else set()
         reaching: set[str] = set()
         if mutant.function is not None:
-            first, last = mutant.function
-            found = (tests for line, tests in lines.items() if first <= line <= last)
-            reaching = set().union(*found)
+            first_line, last_line = mutant.function
+            tests_of_lines = (
+                tests for line, tests in lines.items() if first_line <= line <= last_line
+            )
+            reaching = set().union(*tests_of_lines)
         else:  # what is only read, such as a constant, shows nowhere: its folder's tests may know
             folder = f"tests/{PurePosixPath(mutant.path.removeprefix('earshot/')).parent}/"
-            every = every | {test for test in self._seconds if test.startswith(folder)}
+            all_tests = all_tests | {test for test in self._seconds if test.startswith(folder)}
         near = _mirrors(mutant.path)
         reaching_in_order = self._within(self._in_order(reaching, near), REACHING_SECONDS)
-        others = self._within(self._in_order(every - reaching, near), OTHERS_SECONDS)
-        first_tests = self._first(reaching_in_order or others)
-        chosen = [*reaching_in_order, *others]
-        rest = [test for test in chosen if test not in set(first_tests)]
-        return [self._batch(tests) for tests in (first_tests, rest) if tests]
+        other_tests = self._within(self._in_order(all_tests - reaching, near), OTHERS_SECONDS)
+        first_tests = self._first(reaching_in_order or other_tests)
+        chosen = [*reaching_in_order, *other_tests]
+        later_tests = [test for test in chosen if test not in set(first_tests)]
+        return [self._batch(tests) for tests in (first_tests, later_tests) if tests]
 
     def _in_order(self, tests: set[str], near: Sequence[str]) -> list[str]:
         """By nearness of the file to the module, then by file, the quickest tests first."""
 
         def key(test: str) -> tuple[int, float, str]:
             file = test.partition("::")[0]
-            rank = next((n for n, part in enumerate(near) if part in file), len(near))
+            rank = next(
+                (index for index, name_part in enumerate(near) if name_part in file), len(near)
+            )
             return rank, self._seconds[test], test
 
         return sorted(tests, key=key)
 
     def _within(self, tests: Sequence[str], seconds: float) -> list[str]:
-        kept, spent = [], 0.0
+        chosen_tests, spent = [], 0.0
         for test in tests:
             if spent + self._seconds[test] <= seconds:
-                kept.append(test)
+                chosen_tests.append(test)
                 spent += self._seconds[test]
-        return kept
+        return chosen_tests
 
     def _first(self, tests: Sequence[str]) -> list[str]:
         files = list(dict.fromkeys(test.partition("::")[0] for test in tests))[:FIRST_FILES]
@@ -85,7 +89,7 @@ class Choice:
 def _mirrors(path: str) -> list[str]:
     """Parts of the names of the tests' files that mirror the module, the closest first."""
     module = PurePosixPath(path)
-    folders = [part for part in module.parts[:-1] if part not in ("earshot",)]
+    folders = [folder for folder in module.parts[:-1] if folder not in ("earshot",)]
     folder = "/".join(folders)
     stem = module.stem
     near = [f"{folder}/test_{stem}.py".lstrip("/"), f"test_{stem}", stem, stem.split("_")[0]]

@@ -21,7 +21,7 @@ LEFT_OUT = {".git", ".venv", ".earshot", *CACHES}
 KINDS = ("ext4", "xfs", "btrfs", "overlay", "tmpfs", "zfs", "f2fs", "ext3", "fuse.sshfs", "nfs4")
 
 
-def confined(arguments: Sequence[str], kept: Path | None) -> int:
+def confined(arguments: Sequence[str], map_folder: Path | None) -> int:
     """Run this command again inside; its exit code. 2 where the machine has no such namespaces.
 
     The directory ``kept`` can be written there, too.
@@ -31,7 +31,11 @@ def confined(arguments: Sequence[str], kept: Path | None) -> int:
         return 2
     with tempfile.TemporaryDirectory(prefix="mut-") as directory:
         inner = shlex.join([sys.executable, "-m", "tests.mutants", *arguments])
-        bind = f"mount --bind {shlex.quote(str(kept))} {shlex.quote(str(kept))}" if kept else ":"
+        bind = (
+            f"mount --bind {shlex.quote(str(map_folder))} {shlex.quote(str(map_folder))}"
+            if map_folder
+            else ":"
+        )
         script = f"""
         set -e
         mounts=$(findmnt -rno TARGET -t {",".join(KINDS)})

@@ -11,20 +11,20 @@ from tests.mutants.operators import Mutant
 FILE = Path(__file__).with_name("equivalent.txt")
 
 
-def equivalent(every: Sequence[Mutant], root: Path, text: str | None = None) -> set[Mutant]:
+def equivalent(all_mutants: Sequence[Mutant], root: Path, text: str | None = None) -> set[Mutant]:
     """Those of ``every`` that are listed. Raises ValueError for a line that is none of them."""
-    listed: dict[tuple[str, str], str] = {}
+    listed_changes: dict[tuple[str, str], str] = {}
     for line in (FILE.read_text() if text is None else text).splitlines():
         if line.strip() and not line.startswith("#"):
-            path, _, rest = line.partition(" | ")
-            listed[path.strip(), rest.rpartition(" | ")[0].strip()] = line
-    sources = {path: (root / path).read_text() for path in {mutant.path for mutant in every}}
-    changes = {mutant: (mutant.path, mutant.change(sources[mutant.path])) for mutant in every}
+            path, _, change_and_reason = line.partition(" | ")
+            listed_changes[path.strip(), change_and_reason.rpartition(" | ")[0].strip()] = line
+    sources = {path: (root / path).read_text() for path in {mutant.path for mutant in all_mutants}}
+    changes = {mutant: (mutant.path, mutant.change(sources[mutant.path])) for mutant in all_mutants}
     stale = [
         line
-        for key, line in listed.items()
+        for key, line in listed_changes.items()
         if key[0] in sources and key not in set(changes.values())
     ]
     if stale:
         raise ValueError("equivalent.txt lists what is not in the code:\n" + "\n".join(stale))
-    return {mutant for mutant, change in changes.items() if change in listed}
+    return {mutant for mutant, change in changes.items() if change in listed_changes}

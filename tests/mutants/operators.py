@@ -57,35 +57,43 @@ class Mutant:
         A short span is shown with its line.
         """
         encoded = source.encode()
-        was, now = encoded[self.start : self.end].decode(), self.text
-        if len(was) < 20:
+        old_text, new_text = encoded[self.start : self.end].decode(), self.text
+        if len(old_text) < 20:
             begin = encoded.rfind(b"\n", 0, self.start) + 1
             end = encoded.find(b"\n", self.end) % (len(encoded) + 1)
-            before, after = encoded[begin : self.start].decode(), encoded[self.end : end].decode()
-            was, now = f"{before}{was}{after}", f"{before}{now}{after}"
-        return f"{_short(was)} -> {_short(now)}"
+            text_before, text_after = (
+                encoded[begin : self.start].decode(),
+                encoded[self.end : end].decode(),
+            )
+            old_text, new_text = (
+                f"{text_before}{old_text}{text_after}",
+                f"{text_before}{new_text}{text_after}",
+            )
+        return f"{_short(old_text)} -> {_short(new_text)}"
 
 
 def mutants(path: str, source: str) -> list[Mutant]:
     """All mistakes of ``source`` that still compile, in the order of the text, each text once."""
-    kept = []
-    for mutant in possible(path, source):
+    compiling_mutants = []
+    for mutant in possible_mutants(path, source):
         try:
             compile(mutant.applied(source), path, "exec", dont_inherit=True)
         except SyntaxError:
             continue
-        kept.append(mutant)
-    return kept
+        compiling_mutants.append(mutant)
+    return compiling_mutants
 
 
-def possible(path: str, source: str) -> list[Mutant]:
+def possible_mutants(path: str, source: str) -> list[Mutant]:
     """As `mutants`, with those that do not compile."""
-    found: dict[tuple[int, int, str], Mutant] = {}
+    mutant_by_change: dict[tuple[int, int, str], Mutant] = {}
     encoded = source.encode()
     for mutant in _Finder(path, source).all():
         if encoded[mutant.start : mutant.end].decode() != mutant.text:
-            found.setdefault((mutant.start, mutant.end, mutant.text), mutant)
-    return sorted(found.values(), key=lambda one: (one.start, one.end, one.text))
+            mutant_by_change.setdefault((mutant.start, mutant.end, mutant.text), mutant)
+    return sorted(
+        mutant_by_change.values(), key=lambda mutant: (mutant.start, mutant.end, mutant.text)
+    )
 
 
 class _Finder:
@@ -161,7 +169,7 @@ def _is_a_wait(name: str) -> bool:
 def _asks_the_clock(node: ast.AST) -> bool:
     """A sum or comparison with a time that goes on: by how little, no test can tell."""
     return isinstance(node, ast.BinOp | ast.Compare) and any(
-        isinstance(part, ast.Attribute) and part.attr == "monotonic" for part in ast.walk(node)
+        isinstance(child, ast.Attribute) and child.attr == "monotonic" for child in ast.walk(node)
     )
 
 
@@ -182,15 +190,15 @@ def _mistakes(node: ast.AST) -> Iterator[tuple[str, ast.AST, str]]:
         case ast.UnaryOp(op=ast.Not()):
             yield "not dropped", node, f"({ast.unparse(node.operand)})"
         case ast.BoolOp():
-            for kept in _each_dropped(node.values):
-                yield "operand dropped", node, f"({_joined(node.op, kept)})"
-            other = ast.Or() if isinstance(node.op, ast.And) else ast.And()
-            yield "and, or", node, f"({_joined(other, node.values)})"
+            for remaining_values in _each_dropped(node.values):
+                yield "operand dropped", node, f"({_joined(node.op, remaining_values)})"
+            other_operator = ast.Or() if isinstance(node.op, ast.And) else ast.And()
+            yield "and, or", node, f"({_joined(other_operator, node.values)})"
         case ast.Compare():
             for index, op in enumerate(node.ops):
                 changed = [*node.ops[:index], SWAPPED[type(op)](), *node.ops[index + 1 :]]
-                new = ast.Compare(node.left, changed, node.comparators)
-                yield "comparison", node, f"({ast.unparse(new)})"
+                new_comparison = ast.Compare(node.left, changed, node.comparators)
+                yield "comparison", node, f"({ast.unparse(new_comparison)})"
         case ast.BinOp(op=ast.Add() | ast.Sub() as op):
             sign = ast.Sub() if isinstance(op, ast.Add) else ast.Add()
             new_sum = ast.BinOp(node.left, sign, node.right)
@@ -209,8 +217,8 @@ def _mistakes(node: ast.AST) -> Iterator[tuple[str, ast.AST, str]]:
             yield from _elements_dropped(node)
         case ast.Dict() if len(node.keys) > 1:
             for index in range(len(node.keys)):
-                fewer = ast.Dict(_without(node.keys, index), _without(node.values, index))
-                yield "element dropped", node, ast.unparse(fewer)
+                smaller_dict = ast.Dict(_without(node.keys, index), _without(node.values, index))
+                yield "element dropped", node, ast.unparse(smaller_dict)
         case _:
             yield from _of_statements(node)
 
@@ -245,16 +253,16 @@ def _conditions_dropped(
 
 
 def _elements_dropped(node: ast.Tuple | ast.List | ast.Set) -> Iterator[tuple[str, ast.AST, str]]:
-    for kept in _each_dropped(node.elts):
-        new: ast.expr
+    for remaining_elements in _each_dropped(node.elts):
+        new_node: ast.expr
         match node:
             case ast.Tuple():
-                new = ast.Tuple(kept, ast.Load())
+                new_node = ast.Tuple(remaining_elements, ast.Load())
             case ast.List():
-                new = ast.List(kept, ast.Load())
+                new_node = ast.List(remaining_elements, ast.Load())
             case _:
-                new = ast.Set(kept)
-        text = ast.unparse(new)
+                new_node = ast.Set(remaining_elements)
+        text = ast.unparse(new_node)
         yield "element dropped", node, f"({text})" if isinstance(node, ast.Tuple) else text
 
 

@@ -47,7 +47,7 @@ def noting(path: str, source: str) -> str:
 
 
 def first_line(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    return min([node.lineno, *(item.lineno for item in node.decorator_list)])
+    return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
 
 
 class Reach:
@@ -61,12 +61,12 @@ class Reach:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
-        noted: set[str] = builtins.__dict__.setdefault(RAN, set())
-        noted.clear()
+        run_functions: set[str] = builtins.__dict__.setdefault(RAN, set())
+        run_functions.clear()
         try:
             return (yield)
         finally:
-            self._runs[item.nodeid] |= noted
+            self._runs[item.nodeid] |= run_functions
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._seconds[report.nodeid] += report.duration

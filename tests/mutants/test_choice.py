@@ -29,15 +29,15 @@ def second():
 '''
 
 
-def a_mutant(line: int) -> Mutant:
-    return next(item for item in mutants(PATH, SOURCE) if item.line == line)
+def mutant_at(line: int) -> Mutant:
+    return next(mutant for mutant in mutants(PATH, SOURCE) if mutant.line == line)
 
 
 @pytest.fixture
 def noted() -> Iterator[set[str]]:
-    found: set[str] = builtins.__dict__.setdefault(reach.RAN, set())
-    yield found
-    found.clear()
+    run_functions: set[str] = builtins.__dict__.setdefault(reach.RAN, set())
+    yield run_functions
+    run_functions.clear()
 
 
 def test_functions_note_that_they_ran(noted: set[str]) -> None:
@@ -52,13 +52,13 @@ def test_functions_note_that_they_ran(noted: set[str]) -> None:
 
 
 def test_what_runs_the_function_comes_first_and_what_is_near_before_what_is_quick() -> None:
-    far, near = "tests/a/test_far.py::t", "tests/rules/test_kl004_unique_address.py::t"
+    far_test, near_test = "tests/a/test_far.py::t", "tests/rules/test_kl004_unique_address.py::t"
     runs = {
-        far: ([4], 0.1),
-        near: ([4], 1.0),
-        f"{near}_other": ([10], 0.1),
+        far_test: ([4], 0.1),
+        near_test: ([4], 1.0),
+        f"{near_test}_other": ([10], 0.1),
         "tests/b/test_b.py::t": ([], 0.1),
-        (folder := "tests/rules/test_a.py::t"): ([], 0.1),
+        (folder_test := "tests/rules/test_a.py::t"): ([], 0.1),
     }
     choice = Choice(
         {
@@ -66,17 +66,19 @@ def test_what_runs_the_function_comes_first_and_what_is_near_before_what_is_quic
             for test, (lines, seconds) in runs.items()
         }
     )
-    (first, second) = choice.batches(a_mutant(7))
-    assert first.tests == (near, far) and first.seconds == 1.1
-    assert second.tests == (f"{near}_other",)
-    (inner,) = choice.batches(a_mutant(12))
-    assert inner.tests == (f"{near}_other", near, far), "nobody runs it, as far as is known"
-    everything = {test for batch in choice.batches(a_mutant(1)) for test in batch.tests}
-    assert everything == {far, near, f"{near}_other", folder}
+    (first_batch, second_batch) = choice.batches(mutant_at(7))
+    assert first_batch.tests == (near_test, far_test) and first_batch.seconds == 1.1
+    assert second_batch.tests == (f"{near_test}_other",)
+    (inner_batch,) = choice.batches(mutant_at(12))
+    assert inner_batch.tests == (f"{near_test}_other", near_test, far_test), (
+        "nobody runs it, as far as is known"
+    )
+    all_tests = {test for batch in choice.batches(mutant_at(1)) for test in batch.tests}
+    assert all_tests == {far_test, near_test, f"{near_test}_other", folder_test}
 
 
 def test_where_no_test_gets_there_is_none() -> None:
-    assert Choice({}).batches(a_mutant(7)) == []
+    assert Choice({}).batches(mutant_at(7)) == []
 
 
 def test_time_is_limited() -> None:
@@ -85,6 +87,6 @@ def test_time_is_limited() -> None:
         f"tests/test_{number}.py::t": {"seconds": seconds, "runs": [f"{PATH}:4"]}
         for number in range(4)
     }
-    chosen = [test for batch in Choice(tests).batches(a_mutant(7)) for test in batch.tests]
+    chosen = [test for batch in Choice(tests).batches(mutant_at(7)) for test in batch.tests]
     assert len(chosen) == 2
     assert OTHERS_SECONDS < REACHING_SECONDS

@@ -23,7 +23,7 @@ def test_tests_that_ended_early_leave_no_map(
 ) -> None:
     session = tmp_path / "reach" / reach.SESSION
 
-    def run(root: Path, arguments: list[str], log: Path, *more: Any) -> int | None:
+    def run(root: Path, arguments: list[str], log: Path, *options: Any) -> int | None:
         session.write_text("{}")
         log.write_text("INTERNALERROR> why\n")
         return code

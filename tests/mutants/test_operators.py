@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.mutants.equivalent import FILE, equivalent
-from tests.mutants.operators import mutants, possible
+from tests.mutants.operators import mutants, possible_mutants
 from toolchain.paths import ROOT
 
 
@@ -35,8 +35,8 @@ def changes(source: str) -> set[str]:
     ],
 )
 def test_mistakes_of_an_expression_or_a_statement(source: str, changed: set[str]) -> None:
-    found = {text.replace("(not (a))", "(not a)") for text in changes(source)}
-    assert found <= changed and found
+    changed_sources = {text.replace("(not (a))", "(not a)") for text in changes(source)}
+    assert changed_sources <= changed and changed_sources
 
 
 def test_a_guard_is_dropped_or_turned_round() -> None:
@@ -82,23 +82,25 @@ def test_places_are_counted_in_bytes() -> None:
 
 def test_what_is_listed_as_equivalent_is_left_out_and_must_exist() -> None:
     path = "earshot/errors.py"
-    every = mutants(path, (ROOT / path).read_text())
-    change = every[0].change((ROOT / path).read_text())
-    listed = f"{path} | {change} | because"
-    assert every[0] in equivalent(every, ROOT, listed)
+    all_mutants = mutants(path, (ROOT / path).read_text())
+    change = all_mutants[0].change((ROOT / path).read_text())
+    list_text = f"{path} | {change} | because"
+    assert all_mutants[0] in equivalent(all_mutants, ROOT, list_text)
     with pytest.raises(ValueError, match="not in the code"):
-        equivalent(every, ROOT, f"{path} | never | because")
+        equivalent(all_mutants, ROOT, f"{path} | never | because")
 
 
 def test_the_list_names_what_is_there() -> None:
     files = {line.split(" | ")[0] for line in FILE.read_text().splitlines() if " | " in line}
     files = {name for name in files if (ROOT / name).suffix == ".py"}
-    every = [item for name in files for item in possible(name, (ROOT / name).read_text())]
-    equivalent(every, ROOT)
+    all_mutants = [
+        mutant for name in files for mutant in possible_mutants(name, (ROOT / name).read_text())
+    ]
+    equivalent(all_mutants, ROOT)
 
 
 def test_a_short_change_is_named_by_its_line() -> None:
     source = "def f():\n    return [1,\n        2]"
-    found = [mutant.change(source) for mutant in mutants("m.py", source)]
-    assert "return [1, -> return [2," in found
-    assert "2] -> 3]" in found
+    change_texts = [mutant.change(source) for mutant in mutants("m.py", source)]
+    assert "return [1, -> return [2," in change_texts
+    assert "2] -> 3]" in change_texts

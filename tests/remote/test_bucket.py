@@ -63,7 +63,7 @@ def test_a_missing_profile_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_silent_endpoint_is_named(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(**given: str) -> None:
+    def refuse(**arguments: str) -> None:
         raise EndpointConnectionError(endpoint_url="https://nowhere.example")
 
     monkeypatch.setattr(bucket._s3, "put_object", refuse)

@@ -8,8 +8,8 @@ from earshot.remote.image import bundle
 
 
 def test_it_holds_the_library_its_jars_and_its_locks(tmp_path: Path) -> None:
-    made = bundle(tmp_path)
-    with tarfile.open(made.file) as archive:
+    new_bundle = bundle(tmp_path)
+    with tarfile.open(new_bundle.file) as archive:
         names = archive.getnames()
         assert {member.mode for member in archive.getmembers()} == {0o644}
         assert {member.mtime for member in archive.getmembers()} == {0}
@@ -19,11 +19,14 @@ def test_it_holds_the_library_its_jars_and_its_locks(tmp_path: Path) -> None:
 
 
 def test_it_is_named_by_its_content_and_replaces_older_ones(tmp_path: Path) -> None:
-    old = tmp_path / "validator-000000000000.tar"
-    old.write_text("old")
-    made = bundle(tmp_path)
-    assert made.sha256 == hashlib.sha256(made.file.read_bytes()).hexdigest()
-    assert made.file.name == f"validator-{made.sha256[:12]}.tar" and not old.exists()
-    before = made.file.stat().st_mtime_ns
-    assert bundle(tmp_path) == made
-    assert made.file.stat().st_mtime_ns == before
+    old_bundle = tmp_path / "validator-000000000000.tar"
+    old_bundle.write_text("old")
+    new_bundle = bundle(tmp_path)
+    assert new_bundle.sha256 == hashlib.sha256(new_bundle.file.read_bytes()).hexdigest()
+    assert (
+        new_bundle.file.name == f"validator-{new_bundle.sha256[:12]}.tar"
+        and not old_bundle.exists()
+    )
+    old_time = new_bundle.file.stat().st_mtime_ns
+    assert bundle(tmp_path) == new_bundle
+    assert new_bundle.file.stat().st_mtime_ns == old_time

@@ -71,8 +71,8 @@ def test_files_that_the_client_properties_name_go_with_them(tmp_path: Path) -> N
     }
     files = container._client_files(client)
     assert files["ssl.truststore.location"] == b"certificate"
-    found = read_properties(files["client.properties"].decode()).values
-    assert found == client | {"ssl.truststore.location": f"{FOLDER}/ssl.truststore.location"}
+    properties = read_properties(files["client.properties"].decode()).values
+    assert properties == client | {"ssl.truststore.location": f"{FOLDER}/ssl.truststore.location"}
     assert container._client_files({}) == {}
 
 
@@ -225,10 +225,12 @@ def test_a_validation_that_is_to_end_may_still_delete_its_topics(interrupted: bo
 
 
 @pytest.mark.parametrize(
-    ("network", "missing"),
+    ("network", "is_missing"),
     [("dev", False), ("gone", True), (OWN_NETWORK, False), (HOST_NETWORK, False)],
 )
-def test_a_network_must_exist(network: str, missing: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_network_must_exist(
+    network: str, is_missing: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def get(name: str) -> object:
         if name != "dev":
             raise NotFound(name)
@@ -240,21 +242,21 @@ def test_a_network_must_exist(network: str, missing: bool, monkeypatch: pytest.M
     monkeypatch.setattr(container, "ensure_image", lambda client, base, say: f"made of {base}")
     monkeypatch.setattr(container, "remove_leftovers", lambda client, cluster: [f"old-{cluster}"])
     standpoint = Standpoint(name="internal", scope=Scope.INTERNAL, network=network, base="base:1")
-    said: list[str] = []
-    if missing:
-        error = raised(EarshotError, container._prepare, client, standpoint, "dev", said.append)
+    messages: list[str] = []
+    if is_missing:
+        error = raised(EarshotError, container._prepare, client, standpoint, "dev", messages.append)
         assert str(error) == (
             "network gone: does not exist on this engine\n"
             "  fix: deploy the stack: the brokers' network is part of it"
         )
         return
-    session = container._prepare(client, standpoint, "dev", said.append)
+    session = container._prepare(client, standpoint, "dev", messages.append)
     assert session == DockerHostSession(client, standpoint, "made of base:1", "machine-a")
-    assert said == ["removed old-dev, a leftover of a killed run"]
+    assert messages == ["removed old-dev, a leftover of a killed run"]
 
 
 @pytest.mark.parametrize(
-    ("network", "where"),
+    ("network", "place"),
     [
         ("kafka", "machine-a, network kafka"),
         (OWN_NETWORK, "machine-a, network of its own"),
@@ -262,14 +264,14 @@ def test_a_network_must_exist(network: str, missing: bool, monkeypatch: pytest.M
     ],
 )
 @pytest.mark.parametrize("dns", [(), ("192.0.2.53",)])
-def test_the_vantage_has_place_and_servers(network: str, where: str, dns: tuple[str, ...]) -> None:
+def test_the_vantage_has_place_and_servers(network: str, place: str, dns: tuple[str, ...]) -> None:
     standpoint = Standpoint(name="internal", scope=Scope.INTERNAL, network=network, dns=dns)
     session = DockerHostSession(cast(Any, None), standpoint, "image", "machine-a")
     report = samples.report([], vantages=[INNER, Vantage(name="x")])
-    first, second = container._placed(report, session).vantages
-    assert (first.kind, first.where) == ("container", where)
-    assert first.resolvers == (dns or ("127.0.0.11",))
-    assert second.kind == "host"
+    first_vantage, second_vantage = container._placed(report, session).vantages
+    assert (first_vantage.kind, first_vantage.where) == ("container", place)
+    assert first_vantage.resolvers == (dns or ("127.0.0.11",))
+    assert second_vantage.kind == "host"
 
 
 class Resource:
@@ -292,22 +294,22 @@ class EngineDouble:
         self.containers = self.networks = self
         self._turn = iter(zip(self.all, ({"all": True, "ignore_removed": True}, {}), strict=True))
 
-    def list(self, filters: Mapping[str, str], **reported: object) -> list[Resource]:
-        found, wanted = next(self._turn)
-        assert reported == wanted, "stopped ones too"
+    def list(self, filters: Mapping[str, str], **options: object) -> list[Resource]:
+        resource, expected_options = next(self._turn)
+        assert options == expected_options, "stopped ones too"
         assert filters == {"label": f"{leftovers.CLUSTER_LABEL}=dev"}
-        return [found]
+        return [resource]
 
 
-def removed(labels: Mapping[str, str]) -> list[str]:
+def removed_leftovers(labels: Mapping[str, str]) -> list[str]:
     engine = EngineDouble(labels)
-    gone = leftovers.remove_leftovers(cast(Any, engine), "dev")
-    assert len(gone) == sum(item.gone for item in engine.all)
-    return gone
+    removed_names = leftovers.remove_leftovers(cast(Any, engine), "dev")
+    assert len(removed_names) == sum(resource.gone for resource in engine.all)
+    return removed_names
 
 
 def test_what_this_process_made_is_no_leftover() -> None:
-    assert removed(labels_of("dev")) == []
+    assert removed_leftovers(labels_of("dev")) == []
 
 
 def test_what_a_process_made_that_is_gone_is_a_leftover() -> None:
@@ -320,29 +322,32 @@ def test_what_a_process_made_that_is_gone_is_a_leftover() -> None:
     ) as child:  # fmt: skip
         assert child.stdout is not None
         labels = {OWNER_LABEL: child.stdout.readline().strip().removeprefix("dev ")}
-        assert removed(labels) == []
+        assert removed_leftovers(labels) == []
         child.communicate()
-    assert removed(labels) == ["container c", "network n"]
+    assert removed_leftovers(labels) == ["container c", "network n"]
 
 
 def test_a_step_of_the_clock_makes_no_leftover(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = labels_of("dev")
-    began = psutil.Process().create_time()
+    old_labels = labels_of("dev")
+    start_time = psutil.Process().create_time()
     # psutil takes the time of the boot from the clock
-    monkeypatch.setattr(psutil.Process, "create_time", lambda _: began + 3)
-    assert removed(before) == []
+    monkeypatch.setattr(psutil.Process, "create_time", lambda _: start_time + 3)
+    assert removed_leftovers(old_labels) == []
 
 
 def test_a_process_that_got_its_number_later_is_another() -> None:
     machine = labels_of("dev")[OWNER_LABEL].split()[0]
-    assert removed({OWNER_LABEL: f"{machine} {os.getpid()} 1.00"}) == ["container c", "network n"]
+    assert removed_leftovers({OWNER_LABEL: f"{machine} {os.getpid()} 1.00"}) == [
+        "container c",
+        "network n",
+    ]
 
 
 @pytest.mark.parametrize(
     "label", ["elsewhere 1 1.00", "", "nonsense", "a b c d", "{here} ² 1", "{here} 99999999999 1"]
 )
 def test_what_cannot_be_checked_from_here_is_left_alone(label: str) -> None:
-    assert removed({OWNER_LABEL: label.format(here=socket.gethostname())}) == []
+    assert removed_leftovers({OWNER_LABEL: label.format(here=socket.gethostname())}) == []
 
 
 class Unmoved(Deadline):
@@ -371,10 +376,10 @@ class WholeEngineDouble:
         assert self.status == "exited", "asked before it has ended"
         return self._result.attrs
 
-    def step(self, *what: object) -> None:
-        self.steps.append(what)
-        if what[0] in self._fails:
-            raise self._fails[str(what[0])]
+    def step(self, *step_parts: object) -> None:
+        self.steps.append(step_parts)
+        if step_parts[0] in self._fails:
+            raise self._fails[str(step_parts[0])]
 
     def create_network(self, name: str, driver: str, labels: Mapping[str, str]) -> object:
         self.step("network", name, driver, labels)
@@ -384,16 +389,16 @@ class WholeEngineDouble:
         self.step("container", image, settings)
         return self
 
-    def put_archive(self, path: str, data: bytes) -> None:
-        with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+    def put_archive(self, path: str, archive_bytes: bytes) -> None:
+        with tarfile.open(fileobj=io.BytesIO(archive_bytes)) as archive:
             self.step("files", path, archive.getnames())
 
     def start(self) -> None:
         self.step("start")
         self.status = "running"
 
-    def logs(self, **wanted: bool) -> WholeEngineDouble:
-        assert wanted == {"stdout": False, "stderr": True, "stream": True, "follow": True}
+    def logs(self, **options: bool) -> WholeEngineDouble:
+        assert options == {"stdout": False, "stderr": True, "stream": True, "follow": True}
         return self
 
     def __iter__(self) -> Iterator[bytes]:
@@ -420,14 +425,16 @@ LABELS = {"earshot": "label"}
 SAID = ["line 1", "line 2", "\N{REPLACEMENT CHARACTER} 3", "line 4", "line 5", "line 6"]
 
 
-def validated(engine: WholeEngineDouble, network: str, dns: tuple[str, ...] = ()) -> Report:
+def validate_on_double(
+    engine: WholeEngineDouble, network: str, dns: tuple[str, ...] = ()
+) -> Report:
     standpoint = Standpoint(name="internal", scope=Scope.INTERNAL, network=network, dns=dns)
     session = DockerHostSession(cast(Any, engine), standpoint, "image:1", "machine-a")
-    said: list[str] = []
+    messages: list[str] = []
     options = ValidationOptions(client={"security.protocol": "SSL"})
-    found = container.validate_on(session, CONTRACT, options, Unmoved(1), said.append)
-    assert said == SAID
-    return found
+    report = container.validate_on(session, CONTRACT, options, Unmoved(1), messages.append)
+    assert messages == SAID
+    return report
 
 
 @pytest.fixture
@@ -438,7 +445,7 @@ def named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("named")
 @pytest.mark.parametrize(
-    ("network", "joined", "hostname"),
+    ("network", "joined_network", "hostname"),
     [
         ("kafka", "kafka", "earshot-internal"),
         (OWN_NETWORK, NAMED, "earshot-internal"),
@@ -447,17 +454,17 @@ def named(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 @pytest.mark.parametrize("dns", [(), ("192.0.2.53", "192.0.2.54")])
 def test_a_container_is_made_started_and_removed(
-    network: str, joined: str, hostname: str | None, dns: tuple[str, ...]
+    network: str, joined_network: str, hostname: str | None, dns: tuple[str, ...]
 ) -> None:
     engine = WholeEngineDouble(whole())
-    (vantage,) = validated(engine, network, dns).vantages
+    (vantage,) = validate_on_double(engine, network, dns).vantages
     assert (vantage.kind, vantage.resolvers) == ("container", dns or INNER.resolvers)
     options = ValidationOptions(client={"security.protocol": "SSL"})
-    made = {
+    container_options = {
         "command": container._command("internal", options, 52.0),
         "name": NAMED,
         "hostname": hostname,
-        "network": joined,
+        "network": joined_network,
         "dns": list(dns) or None,
         "labels": LABELS,
         "mem_limit": "2g",
@@ -467,15 +474,15 @@ def test_a_container_is_made_started_and_removed(
         "log_config": {"type": "json-file"},
     }
     files = ["run", "run/client.properties", "run/contract.json"]
-    own = network == OWN_NETWORK
+    has_own_network = network == OWN_NETWORK
     assert engine.steps == [
-        *([("network", NAMED, "bridge", LABELS)] if own else []),
-        ("container", "image:1", made),
+        *([("network", NAMED, "bridge", LABELS)] if has_own_network else []),
+        ("container", "image:1", container_options),
         ("files", "/opt/earshot", files),
         ("start",),
         ("log closed",),
         ("container removed", True, True),
-        *([("network removed",)] if own else []),
+        *([("network removed",)] if has_own_network else []),
     ]
 
 
@@ -483,7 +490,7 @@ def test_a_container_is_made_started_and_removed(
 def test_a_validation_that_ends_in_an_error_is_told_by_its_last_lines() -> None:
     engine = WholeEngineDouble(samples.report([]), code=2)
     with pytest.raises(EarshotError) as caught:
-        validated(engine, OWN_NETWORK)
+        validate_on_double(engine, OWN_NETWORK)
     reported = "".join(f"\n    {line}" for line in SAID[1:])
     assert caught.value.observed == f"ended with status 2:{reported}"
     assert engine.steps[-2:] == [("container removed", True, True), ("network removed",)]
@@ -495,12 +502,12 @@ def test_a_validation_that_ends_in_an_error_is_told_by_its_last_lines() -> None:
 def test_a_failing_engine_is_one_error_without_leftovers(step: str, error: Exception) -> None:
     engine = WholeEngineDouble(samples.report([]), fails={step: error})
     with pytest.raises(EarshotError) as caught:
-        validated(engine, OWN_NETWORK)
+        validate_on_double(engine, OWN_NETWORK)
     assert str(caught.value) == "Docker engine of machine-a: ended the run: gone"
-    kinds = [cast(tuple[str], item)[0] for item in engine.steps]
-    made = kinds[: kinds.index(step)]
-    removed = [f"{kind} removed" for kind in ("container", "network") if kind in made]
-    assert kinds == [*made, step, *removed]
+    kinds = [cast(tuple[str], engine_step)[0] for engine_step in engine.steps]
+    kinds_before_step = kinds[: kinds.index(step)]
+    removals = [f"{kind} removed" for kind in ("container", "network") if kind in kinds_before_step]
+    assert kinds == [*kinds_before_step, step, *removals]
 
 
 @pytest.mark.usefixtures("named")
@@ -508,7 +515,10 @@ def test_a_failing_engine_is_one_error_without_leftovers(step: str, error: Excep
 def test_what_cannot_be_removed_spoils_no_report(error: Exception) -> None:
     fails = {"container removed": error, "network removed": error}
     report = whole()
-    assert validated(WholeEngineDouble(report, fails=fails), OWN_NETWORK).cells == report.cells
+    assert (
+        validate_on_double(WholeEngineDouble(report, fails=fails), OWN_NETWORK).cells
+        == report.cells
+    )
 
 
 FIRST, SECOND = CandidateEngine(engine="tcp://one:2376"), CandidateEngine(engine="tcp://two:2376")
@@ -523,8 +533,8 @@ def engines(monkeypatch: pytest.MonkeyPatch) -> dict[str, Exception]:
     def connect(candidate: CandidateEngine) -> Iterator[str]:
         yield f"client of {candidate.engine}"
 
-    def prepare(client: str, *given: object) -> str:
-        assert given[1:] == ("dev", print)
+    def prepare(client: str, *arguments: object) -> str:
+        assert arguments[1:] == ("dev", print)
         engine = client.removeprefix("client of ")
         if engine in failing:
             raise failing[engine]
@@ -544,8 +554,8 @@ REFUSED = EarshotError("network dev", observed="does not exist", remedy="deploy 
 def test_the_first_working_engine(failure: Exception | None, engines: dict[str, Exception]) -> None:
     if failure is not None:
         engines["tcp://one:2376"] = failure
-    with container.docker_session(STANDPOINT, "dev", print) as found:
-        assert cast(Any, found) == f"session on tcp://{'two' if failure else 'one'}:2376"
+    with container.docker_session(STANDPOINT, "dev", print) as session:
+        assert cast(Any, session) == f"session on tcp://{'two' if failure else 'one'}:2376"
 
 
 def opened(standpoint: Standpoint = STANDPOINT) -> object:
@@ -577,19 +587,19 @@ class Chunks(list[bytes]):
         pass
 
 
-def said_of(*chunks: bytes) -> list[str]:
+def printed_lines(*chunks: bytes) -> list[str]:
     """What is printed of a container that has written ``chunks``."""
-    said: list[str] = []
+    lines: list[str] = []
     double = SimpleNamespace(logs=lambda **_: Chunks(chunks))
-    container._Lines(cast(Any, double), said.append).finish()
-    return said
+    container._Lines(cast(Any, double), lines.append).finish()
+    return lines
 
 
 def test_a_log_without_an_end_prints_some_lines_of_a_limited_length() -> None:
-    said = said_of(b"x" * 3000, b"x" * 3000, b"y\n")
-    assert [len(line) for line in said] == [MOST_LINE, 1], "it does not wait for the line's end"
-    said = said_of(b"line\n" * 700, b"line\n" * 700, b"last\n")
-    assert said[MOST_LINES - 1 :] == [
+    lines = printed_lines(b"x" * 3000, b"x" * 3000, b"y\n")
+    assert [len(line) for line in lines] == [MOST_LINE, 1], "it does not wait for the line's end"
+    lines = printed_lines(b"line\n" * 700, b"line\n" * 700, b"last\n")
+    assert lines[MOST_LINES - 1 :] == [
         "line",
         f"more than {MOST_LINES} lines: the rest is not shown",
     ]

@@ -53,9 +53,9 @@ def test_the_digest_tells_what_is_in_the_image() -> None:
     digest = digest_of(files, "base")
     assert re.fullmatch("[0-9a-f]{12}", digest)
     assert digest == digest_of(dict(reversed(files.items())), "base")
-    others = [({"a": b"1"}, "base"), ({"a": b"1", "b": b"3"}, "base"), (files, "other")]
-    others += [({"a": b"1", "c": b"2"}, "base")]
-    assert digest not in [digest_of(*other) for other in others]
+    other_contents = [({"a": b"1"}, "base"), ({"a": b"1", "b": b"3"}, "base"), (files, "other")]
+    other_contents += [({"a": b"1", "c": b"2"}, "base")]
+    assert digest not in [digest_of(*other_content) for other_content in other_contents]
 
 
 @pytest.fixture
@@ -135,10 +135,13 @@ def test_a_package_that_no_lock_holds_is_named() -> None:
 def test_a_long_step_says_that_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     moments = iter(range(0, 100, 6))
     monkeypatch.setattr("time.monotonic", lambda: float(next(moments)))
-    said: list[str] = []
-    lines = [{"stream": "Step 1/1 : RUN pip"}, *({"stream": f"line {n}"} for n in range(4))]
-    image._follow(cast(Any, iter(lines)), said.append)
-    assert said == ["validator image, step 1/1: RUN pip", "  line 1", "  line 3"]
+    messages: list[str] = []
+    lines = [
+        {"stream": "Step 1/1 : RUN pip"},
+        *({"stream": f"line {number}"} for number in range(4)),
+    ]
+    image._follow(cast(Any, iter(lines)), messages.append)
+    assert messages == ["validator image, step 1/1: RUN pip", "  line 1", "  line 3"]
 
 
 def test_a_build_without_an_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,8 +149,8 @@ def test_a_build_without_an_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("time.monotonic", lambda: float(next(moments)))
     endless = ({"stream": f"line {number}"} for number in count())
     error = raised(EarshotError, image._follow, cast(Any, endless), lambda text: None)
-    first, *last_lines = error.observed.splitlines()
-    assert first == f"the context failed: took more than {image.BUILD_SECONDS} s"
+    first_line, *last_lines = error.observed.splitlines()
+    assert first_line == f"the context failed: took more than {image.BUILD_SECONDS} s"
     assert len(last_lines) == 8
 
 
@@ -161,22 +164,28 @@ class ImageDouble:
     @property
     def attrs(self) -> dict[str, Any]:
         moment = self.tagged.strftime("%Y-%m-%dT%H:%M:%S.123456789Z")
-        named = moment if self.tags else "0001-01-01T00:00:00Z"
+        tag_time = moment if self.tags else "0001-01-01T00:00:00Z"
         created = LONG_AGO if self.tags else self.tagged
-        return {"Created": created.isoformat(), "Metadata": {"LastTagTime": named}}
+        return {"Created": created.isoformat(), "Metadata": {"LastTagTime": tag_time}}
 
 
 class ClientDouble:
     """An engine with images, of which some are in use."""
 
-    def __init__(self, *found: ImageDouble, used: str = "") -> None:
+    def __init__(self, *found_images: ImageDouble, used_name: str = "") -> None:
         self.images = self
-        self.found, self.used = found, used
+        self.found, self.used = found_images, used_name
         self.removed: list[str] = []
 
     def list(self, filters: Mapping[str, Any]) -> list[ImageDouble]:
-        known = [it for it in self.found if filters["label"] in it.labels]
-        return [it for it in known if not it.tags] if filters.get("dangling") else known
+        labelled_images = [
+            image_double for image_double in self.found if filters["label"] in image_double.labels
+        ]
+        return (
+            [image_double for image_double in labelled_images if not image_double.tags]
+            if filters.get("dangling")
+            else labelled_images
+        )
 
     def remove(self, name: str) -> None:
         if name == self.used:
@@ -186,20 +195,22 @@ class ClientDouble:
 
 def test_unused_images_are_removed() -> None:
     name = "earshot-validator:0.1.0-"
-    now = datetime.now(UTC)  # and not when the tests began, which may be more than an hour ago
+    current_time = datetime.now(
+        UTC
+    )  # and not when the tests began, which may be more than an hour ago
     client = ClientDouble(
         ImageDouble("1", {LABEL: "new"}, [f"{name}new"]),
         ImageDouble("2", {LABEL: "old"}, [f"{name}old"]),
         ImageDouble("3", {LABEL: "used"}, [f"{name}used"]),
         ImageDouble("4", {LABEL: "mine"}, [f"{name}mine", "team/validator:1"]),
-        ImageDouble("5", {LABEL: "recent"}, [f"{name}recent"], now),
+        ImageDouble("5", {LABEL: "recent"}, [f"{name}recent"], current_time),
         ImageDouble("6", {}, ["debian:12"]),
         ImageDouble("again", {LABEL: "new"}),
         ImageDouble("7", {PACKAGES_LABEL: "new"}),
         ImageDouble("8", {PACKAGES_LABEL: "old"}),
-        ImageDouble("9", {PACKAGES_LABEL: "recent"}, tagged=now),
+        ImageDouble("9", {PACKAGES_LABEL: "recent"}, tagged=current_time),
         ImageDouble("10", {PACKAGES_LABEL: "old"}, ["team/packages:1"]),
-        used=f"{name}used",
+        used_name=f"{name}used",
     )
     assert remove_old(cast(Any, client), "new", "new") == [f"{name}old", "again", "8"]
     assert client.removed == [f"{name}old", "again", "8"]
@@ -227,20 +238,20 @@ def test_another_process_builds_the_image(tmp_path: Path, monkeypatch: pytest.Mo
     files = image.context()  # of the real cache
     monkeypatch.setattr(image, "context", lambda: files)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    engine, said, waits = BusyEngineDouble(), list[str](), threading.Event()
+    engine, messages, waits = BusyEngineDouble(), list[str](), threading.Event()
 
     def say(text: str) -> None:
-        said.append(text)
+        messages.append(text)
         waits.set()
 
     with ThreadPoolExecutor(1) as pool:
         with cache.exclusive(cache.root() / "docker" / "validator-image.lock"):
-            asked = pool.submit(ensure_image, cast(Any, engine), "base", say)
+            future = pool.submit(ensure_image, cast(Any, engine), "base", say)
             assert waits.wait(120)
             engine.made.set()
-        name = asked.result(120)
+        name = future.result(120)
     assert engine.wanted == [name, name]
-    assert said == [f"another run is making {name}: waiting for it"]
+    assert messages == [f"another run is making {name}: waiting for it"]
 
 
 class BuilderDouble:
@@ -297,16 +308,16 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 
 def test_an_image_that_is_not_there_is_made(machine: dict[str, str]) -> None:
-    engine, said = BuilderDouble([{"stream": "Step 1/1 : RUN pip"}]), list[str]()
+    engine, messages = BuilderDouble([{"stream": "Step 1/1 : RUN pip"}]), list[str]()
     digest = digest_of(FILES, "base")
     name = f"earshot-validator:{__version__}-{digest}"
-    assert ensure_image(cast(Any, engine), "base", said.append) == name
-    assert said == [
+    assert ensure_image(cast(Any, engine), "base", messages.append) == name
+    assert messages == [
         f"{name} is not on the engine yet: making it, which takes minutes the first time",
         "validator image, step 1/1: RUN pip",
     ]
     assert engine.steps == ["built", "closed", f"listed {LABEL}", f"listed {PACKAGES_LABEL}"]
-    packages = {key: it for key, it in FILES.items() if key != "app/a.py"}
+    packages = {key: content for key, content in FILES.items() if key != "app/a.py"}
     assert engine.reported == {
         "custom_context": True,
         "tag": name,
@@ -325,13 +336,13 @@ def test_packages_come_the_way_that_this_machine_gets_them(
     machine: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "ca.pem").write_bytes(b"certificate")
-    given = {
+    pip_settings = {
         "index-url": ("PIP_INDEX_URL", "https://mirror.example/simple"),
         "extra-index-url": ("PIP_EXTRA_INDEX_URL", "https://other.example/simple"),
         "trusted-host": ("PIP_TRUSTED_HOST", "mirror.example"),
         "timeout": ("PIP_DEFAULT_TIMEOUT", "60"),
     }
-    machine |= {key: value for key, (_, value) in given.items()}
+    machine |= {key: value for key, (_, value) in pip_settings.items()}
     machine |= {"cert": str(tmp_path / "ca.pem"), "no-color": "true"}
     for name in PROXIES:
         monkeypatch.setenv(name, f"of {name}")
@@ -339,7 +350,7 @@ def test_packages_come_the_way_that_this_machine_gets_them(
     ensure_image(cast(Any, engine), "base")
     arguments = engine.reported["buildargs"]
     del arguments["BASE"], arguments["PACKAGES"]
-    assert arguments == dict(given.values()) | {name: f"of {name}" for name in PROXIES}
+    assert arguments == dict(pip_settings.values()) | {name: f"of {name}" for name in PROXIES}
     assert engine.files["trust/ca.pem"] == b"certificate"
     del machine["timeout"]
     machine["default-timeout"] = "30"

@@ -29,9 +29,9 @@ PLACE = Standpoint(
 
 def answer(address: str = "internal.example:9092") -> str:
     cell = samples.cell("INTERNAL", 0, "internal")
-    seen = cell.model_copy(update={"listener": "BOB", "address": read_address(address)})
+    answer_cell = cell.model_copy(update={"listener": "BOB", "address": read_address(address)})
     vantages = [Vantage(name="internal", where="ip-10-0-0-9")]
-    return json(samples.report([seen], cluster="dev", vantages=vantages))
+    return json(samples.report([answer_cell], cluster="dev", vantages=vantages))
 
 
 class BucketDouble:
@@ -64,20 +64,24 @@ class BucketDouble:
         self.put(STATUS, Status.model_validate(status).model_dump_json().encode())
 
 
-def asked(bucket: BucketDouble, deadline: float = 30, end: Deadline | None = None) -> Report:
+def ask_instance(bucket: BucketDouble, deadline: float = 30, end: Deadline | None = None) -> Report:
     options = ValidationOptions(records=7, deadline=deadline, incarnations={"1": "i-9"})
-    said: list[str] = []
+    messages: list[str] = []
     return ask(
-        cast(Bucket, bucket), PLACE, CONTRACT, options, end or Deadline(1), said.append, poll=0
+        cast(Bucket, bucket), PLACE, CONTRACT, options, end or Deadline(1), messages.append, poll=0
     )
 
 
 def test_the_order_says_what_to_prove_and_the_answer_is_of_elsewhere() -> None:
     bucket = BucketDouble(lambda bucket, look: bucket.answers(answer()) if look == 3 else None)
-    report = asked(bucket)
-    given = read_order(bucket.order, "order")
-    assert (given.contract, given.vantage, given.records) == (CONTRACT, "internal", 7)
-    assert given.incarnations == {"1": "i-9"}
+    report = ask_instance(bucket)
+    stored_order = read_order(bucket.order, "order")
+    assert (stored_order.contract, stored_order.vantage, stored_order.records) == (
+        CONTRACT,
+        "internal",
+        7,
+    )
+    assert stored_order.incarnations == {"1": "i-9"}
     assert [(vantage.name, vantage.kind, vantage.where) for vantage in report.vantages] == [
         ("internal", "remote", "ip-10-0-0-9")
     ]
@@ -85,10 +89,10 @@ def test_the_order_says_what_to_prove_and_the_answer_is_of_elsewhere() -> None:
 
 def test_an_answer_to_an_earlier_order_is_none() -> None:
     bucket = BucketDouble(lambda bucket, look: bucket.answers(answer()))
-    asked(bucket)
+    ask_instance(bucket)
     bucket._act = lambda bucket, look: None
     with pytest.raises(EarshotError, match="did not answer within"):
-        asked(bucket, deadline=0.05)
+        ask_instance(bucket, deadline=0.05)
 
 
 def test_a_validator_that_gave_up_is_not_waited_for() -> None:
@@ -96,7 +100,7 @@ def test_a_validator_that_gave_up_is_not_waited_for() -> None:
         bucket.says("failed", "no Java", digest(bucket.order))
 
     with pytest.raises(EarshotError, match=r"cannot answer; last status: failed: no Java"):
-        asked(BucketDouble(gives_up), deadline=3600)
+        ask_instance(BucketDouble(gives_up), deadline=3600)
 
 
 def test_what_another_instance_or_order_failed_at_is_no_reason_to_stop() -> None:
@@ -108,7 +112,7 @@ def test_what_another_instance_or_order_failed_at_is_no_reason_to_stop() -> None
         else:
             bucket.answers(answer())
 
-    assert asked(BucketDouble(turns), deadline=3600).cells
+    assert ask_instance(BucketDouble(turns), deadline=3600).cells
 
 
 @pytest.mark.parametrize(
@@ -119,23 +123,23 @@ def test_silence_is_reported_with_the_last_status(state: str, reported: str) -> 
     if state:
         bucket.says(state, "fetching")
     with pytest.raises(EarshotError, match=f"did not answer within 0 s; last status: {reported}"):
-        asked(bucket, deadline=0.001)
+        ask_instance(bucket, deadline=0.001)
 
 
 def test_an_interrupt_ends_the_wait() -> None:
     end = Deadline(3600)
     end.stop.set()
     with pytest.raises(EarshotError, match="did not answer"):
-        asked(BucketDouble(), deadline=3600, end=end)
+        ask_instance(BucketDouble(), deadline=3600, end=end)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "error_pattern"),
     [
         (answer("elsewhere.example:9092"), r"has no cell for BOB of broker 0 \(internal.example"),
         ("{", "is not JSON"),
     ],
 )
-def test_an_answer_that_is_none_is_refused(text: str, said: str) -> None:
-    with pytest.raises(EarshotError, match=said):
-        asked(BucketDouble(lambda bucket, look: bucket.answers(text)))
+def test_an_answer_that_is_none_is_refused(text: str, error_pattern: str) -> None:
+    with pytest.raises(EarshotError, match=error_pattern):
+        ask_instance(BucketDouble(lambda bucket, look: bucket.answers(text)))

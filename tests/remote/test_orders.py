@@ -33,22 +33,22 @@ def status(**changes: Any) -> Status:
 
 
 def test_an_order_reads_back_as_it_was_written() -> None:
-    given = order(incarnations={"1": "i-1"})
-    assert read_order(given.to_json(), "order") == given
+    written_order = order(incarnations={"1": "i-1"})
+    assert read_order(written_order.to_json(), "order") == written_order
 
 
 def test_each_order_has_an_answer_of_its_own() -> None:
-    one, two = order().to_json(), order(id="0b").to_json()
-    assert answer_to(one) != answer_to(two)
-    assert answer_to(one) == f"reports/orders/{digest(one)}.json"
+    first_order, second_order = order().to_json(), order(id="0b").to_json()
+    assert answer_to(first_order) != answer_to(second_order)
+    assert answer_to(first_order) == f"reports/orders/{digest(first_order)}.json"
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "error_pattern"),
     [("{", "is not JSON"), ("{}", "contract"), (order().to_json().replace("300", "-1"), "records")],
 )
-def test_what_is_no_order_is_refused(text: str, said: str) -> None:
-    with pytest.raises(EarshotError, match=said):
+def test_what_is_no_order_is_refused(text: str, error_pattern: str) -> None:
+    with pytest.raises(EarshotError, match=error_pattern):
         read_order(text, "order.json")
 
 

@@ -111,15 +111,15 @@ def test_each_scope_is_validated_from_its_own_vantage(world: World) -> None:
 
 
 def test_a_scope_has_several_vantages(world: World) -> None:
-    other = Standpoint(name="jobs", scope=Scope.INTERNAL, kind=Kind.NOT_RUN, reason="not run")
-    report = validate_from((*PLACES, other), docker_contract(), OPTIONS)
+    jobs_place = Standpoint(name="jobs", scope=Scope.INTERNAL, kind=Kind.NOT_RUN, reason="not run")
+    report = validate_from((*PLACES, jobs_place), docker_contract(), OPTIONS)
     assert cells(report)["internal"] == ("BOB", Verdict.PASS)
     assert cells(report)["jobs"] == ("BOB", Verdict.SKIP)
     assert report.exit_code == 3, "what was not run is not proved"
-    only = validate_from((*PLACES, other), docker_contract(), OPTIONS, only=["jobs"])
-    assert {verdict for _, verdict in cells(only).values()} == {Verdict.SKIP}
-    part = unfinished((*PLACES, other), docker_contract(), {}, "interrupted")
-    assert {"internal", "jobs"} <= cells(part).keys()
+    jobs_report = validate_from((*PLACES, jobs_place), docker_contract(), OPTIONS, only=["jobs"])
+    assert {verdict for _, verdict in cells(jobs_report).values()} == {Verdict.SKIP}
+    unfinished_report = unfinished((*PLACES, jobs_place), docker_contract(), {}, "interrupted")
+    assert {"internal", "jobs"} <= cells(unfinished_report).keys()
 
 
 def test_a_failure_at_one_vantage_fails_the_run(world: World) -> None:
@@ -145,9 +145,11 @@ def test_a_container_that_ends_without_a_report_is_inconclusive(world: World) ->
     )
     report = validate_from(PLACES, docker_contract(), OPTIONS)
     assert cells(report)["internal"] == ("BOB", Verdict.INCONCLUSIVE)
-    said = "it is not known what is seen from there: the container: ended with status 137"
-    assert report.cells[0].reason == said
-    assert report.vantages[0].reason == f"{said}:\n    killed"
+    expected_reason = (
+        "it is not known what is seen from there: the container: ended with status 137"
+    )
+    assert report.cells[0].reason == expected_reason
+    assert report.vantages[0].reason == f"{expected_reason}:\n    killed"
     assert report.exit_code == 3
 
 
@@ -162,21 +164,27 @@ def test_vantages_that_were_not_asked_for_are_skipped(world: World) -> None:
 @pytest.mark.parametrize("names", [{"ALICE"}, {"HOST", "ALICE", "BOB"}], ids=["one", "all"])
 def test_a_listener_without_a_scope_is_inconclusive(world: World, names: set[str]) -> None:
     """No vantage is for it; a run that left it out could pass."""
-    whole = docker_contract()
+    full_contract = docker_contract()
     listeners = tuple(
         listener.model_copy(update={"scopes": ()}) if listener.name in names else listener
-        for listener in whole.listeners
+        for listener in full_contract.listeners
     )
-    contract = whole.model_copy(update={"listeners": listeners})
+    contract = full_contract.model_copy(update={"listeners": listeners})
     report = validate_from(PLACES, contract, OPTIONS)
-    assert {it.listener for it in report.cells} == {it.name for it in whole.listeners}
+    assert {cell.listener for cell in report.cells} == {
+        cell.name for cell in full_contract.listeners
+    }
     undecided = [cell for cell in report.cells if cell.vantage == "unknown"]
-    assert {it.verdict for it in undecided} == {Verdict.INCONCLUSIVE}
-    assert {it.listener for it in undecided} == names & {it.name for it in whole.listeners}
+    assert {cell.verdict for cell in undecided} == {Verdict.INCONCLUSIVE}
+    assert {cell.listener for cell in undecided} == names & {
+        cell.name for cell in full_contract.listeners
+    }
     assert "add `scopes`" in undecided[0].reason
     assert report.exit_code == 3
-    ended = unfinished(PLACES, contract, {}, "interrupted")
-    assert {it.listener for it in ended.cells} == {it.name for it in whole.listeners}
+    unfinished_report = unfinished(PLACES, contract, {}, "interrupted")
+    assert {cell.listener for cell in unfinished_report.cells} == {
+        cell.name for cell in full_contract.listeners
+    }
 
 
 def test_a_scope_without_a_standpoint_is_inconclusive(world: World) -> None:
@@ -222,40 +230,42 @@ def test_an_interrupt_ends_containers_first(world: World, monkeypatch: pytest.Mo
 
 def test_what_is_known_of_an_interrupted_validation_is_a_report(world: World) -> None:
     """The vantage that is done, the one under way, and the one that had no turn."""
-    contract, known = docker_contract(Scope.HOST, Scope.EXTERNAL), run.KnownReports()
-    validate_from(PLACES, contract, OPTIONS, known_reports=known)
-    del known["external"]
-    done = run.unfinished(PLACES, contract, known, "terminated")
-    assert {cell.vantage: cell.verdict for cell in done.cells} == {
+    contract, known_reports = docker_contract(Scope.HOST, Scope.EXTERNAL), run.KnownReports()
+    validate_from(PLACES, contract, OPTIONS, known_reports=known_reports)
+    del known_reports["external"]
+    unfinished_report = run.unfinished(PLACES, contract, known_reports, "terminated")
+    assert {cell.vantage: cell.verdict for cell in unfinished_report.cells} == {
         "host": Verdict.PASS,
         "external": Verdict.INCONCLUSIVE,
     }
     world.errors["host"] = KeyboardInterrupt()
-    known.clear()
+    known_reports.clear()
     with pytest.raises(KeyboardInterrupt):
-        validate_from(PLACES, contract, OPTIONS, known_reports=known)
-    begun = run.unfinished(PLACES, contract, known, "terminated")
-    here = [cell for cell in begun.cells if cell.vantage == "host"]
-    assert {(cell.verdict, cell.reason) for cell in here} == {(Verdict.INCONCLUSIVE, "terminated")}
+        validate_from(PLACES, contract, OPTIONS, known_reports=known_reports)
+    started_report = run.unfinished(PLACES, contract, known_reports, "terminated")
+    host_cells = [cell for cell in started_report.cells if cell.vantage == "host"]
+    assert {(cell.verdict, cell.reason) for cell in host_cells} == {
+        (Verdict.INCONCLUSIVE, "terminated")
+    }
 
 
 def test_an_interrupt_skips_other_places(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
+    asked_places: list[str] = []
 
     def there(
         name: str, contract: Contract, options: ValidationOptions, end: Deadline, say: run.Say
     ) -> Report:
-        asked.append(name)
+        asked_places.append(name)
         assert end.stop.wait(30)
         return seen_from(name, contract, Verdict.PASS)
 
     monkeypatch.setattr(run, "AT_ONCE", 1)
     monkeypatch.setattr(container, "validate_on", there)
-    other = Standpoint(name="other", scope=Scope.EXTERNAL, kind=Kind.CONTAINER)
+    other_place = Standpoint(name="other", scope=Scope.EXTERNAL, kind=Kind.CONTAINER)
     world.errors["host"] = KeyboardInterrupt()
     with pytest.raises(KeyboardInterrupt):
-        validate_from([other, *PLACES[:2]], docker_contract(), OPTIONS)
-    assert len(asked) <= 1
+        validate_from([other_place, *PLACES[:2]], docker_contract(), OPTIONS)
+    assert len(asked_places) <= 1
 
 
 NOWHERE = Standpoint(
@@ -276,16 +286,16 @@ def test_at_a_place_that_is_not_run_everything_is_skipped_with_the_reason(world:
 
 
 def test_listeners_that_a_place_leaves_out_are_skipped_beside_the_others(world: World) -> None:
-    both = (Scope.EXTERNAL,)
+    external_scopes = (Scope.EXTERNAL,)
     contract = docker_contract(Scope.INTERNAL, Scope.EXTERNAL)
     listeners = tuple(
-        listener.model_copy(update={"scopes": both}) for listener in contract.listeners
+        listener.model_copy(update={"scopes": external_scopes}) for listener in contract.listeners
     )
     place = Standpoint(name="external", scope=Scope.EXTERNAL, without={"BOB": "it takes SSL"})
     report = validate_from([place], contract.model_copy(update={"listeners": listeners}), OPTIONS)
-    found = {cell.listener: (cell.verdict, cell.reason) for cell in report.cells}
-    assert found["BOB"] == (Verdict.SKIP, "it takes SSL")
-    assert found["ALICE"][0] is Verdict.PASS
+    result_by_listener = {cell.listener: (cell.verdict, cell.reason) for cell in report.cells}
+    assert result_by_listener["BOB"] == (Verdict.SKIP, "it takes SSL")
+    assert result_by_listener["ALICE"][0] is Verdict.PASS
     assert report.exit_code == 3
 
 

@@ -30,8 +30,8 @@ def text(system: System = System.AMAZON_LINUX_2023, **changes: Any) -> str:
     return validator_user_data(place)
 
 
-def files(of: str) -> dict[str, str]:
-    return {item["path"]: item["content"] for item in yaml.safe_load(of)["write_files"]}
+def files(user_data: str) -> dict[str, str]:
+    return {file["path"]: file["content"] for file in yaml.safe_load(user_data)["write_files"]}
 
 
 @pytest.mark.parametrize("system", System)
@@ -59,26 +59,26 @@ def test_credentials_are_fetched_only_where_they_are_named() -> None:
 
 
 def test_it_looks_every_minute_and_validates_again_when_due() -> None:
-    written = files(text(every=15))
-    assert "OnUnitInactiveSec=60s" in written["/etc/systemd/system/earshot-validate.timer"]
-    assert "-mmin +15" in written[VALIDATE]
+    written_files = files(text(every=15))
+    assert "OnUnitInactiveSec=60s" in written_files["/etc/systemd/system/earshot-validate.timer"]
+    assert "-mmin +15" in written_files[VALIDATE]
     assert "-mmin +60" in files(text())[VALIDATE], "every hour by default"
 
 
 @pytest.mark.parametrize("system", System)
 def test_all_that_it_runs_is_installed_and_started(system: System) -> None:
     document = yaml.safe_load(text(system))
-    written = {item["path"]: item for item in document["write_files"]}
+    file_by_path = {file["path"]: file for file in document["write_files"]}
     for name in ("java", "tar", "aws", "python3.11"):
         package = f"need {name} {PACKAGING[system].packages[name]}\n"
-        assert package in written[PREPARE]["content"]
+        assert package in file_by_path[PREPARE]["content"]
     assert [" ".join(command) for command in document["runcmd"]] == [
         "systemctl daemon-reload",
         "systemctl enable earshot-prepare.service",
         "systemctl start --no-block earshot-prepare.service",
     ]
     units = ("earshot-prepare.service", "earshot-validate.service", "earshot-validate.timer")
-    assert {path: item.get("permissions") for path, item in written.items()} == {
+    assert {path: file.get("permissions") for path, file in file_by_path.items()} == {
         **dict.fromkeys(f"/etc/systemd/system/{unit}" for unit in units),
         **dict.fromkeys((PREPARE, VALIDATE, "/usr/local/sbin/earshot-report"), "0755"),
     }
@@ -102,8 +102,8 @@ def test_shellcheck_finds_nothing(system: System, changes: dict[str, Any], tmp_p
             paths.append(tmp_path / Path(path).name)
             paths[-1].write_text(content)
     assert len(paths) == 3
-    done = subprocess.run(["shellcheck", *paths], capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (0, "")
+    completed = subprocess.run(["shellcheck", *paths], capture_output=True, text=True)
+    assert (completed.returncode, completed.stdout) == (0, "")
 
 
 @pytest.mark.requires("cloud-init")
@@ -111,9 +111,9 @@ def test_shellcheck_finds_nothing(system: System, changes: dict[str, Any], tmp_p
 def test_cloud_inits_schema_is_kept(system: System, tmp_path: Path) -> None:
     path = tmp_path / "user-data"
     path.write_text(text(system, **RICH))
-    done = schema(path)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "Valid" in done.stdout and "deprecated" not in done.stdout.lower()
+    completed = schema(path)
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    assert "Valid" in completed.stdout and "deprecated" not in completed.stdout.lower()
 
 
 @pytest.mark.parametrize(

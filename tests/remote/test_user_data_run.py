@@ -49,9 +49,14 @@ class Machine:
     root: Path
 
     def run(self, name: str, *words: str) -> subprocess.CompletedProcess[str]:
-        own = {"PATH": f"{self.root}/bin:{os.environ['PATH']}", "BUCKET": str(self.bucket)}
+        own_variables = {
+            "PATH": f"{self.root}/bin:{os.environ['PATH']}",
+            "BUCKET": str(self.bucket),
+        }
         command = [str(self.root / "usr/local/sbin" / name), *words]
-        return subprocess.run(command, env=os.environ | own, capture_output=True, text=True)
+        return subprocess.run(
+            command, env=os.environ | own_variables, capture_output=True, text=True
+        )
 
     @property
     def bucket(self) -> Path:
@@ -98,17 +103,17 @@ def machine(tmp_path: Path) -> Machine:
 
 
 def test_without_an_order_nothing_is_done(machine: Machine) -> None:
-    done = machine.run("earshot-validate")
-    assert done.returncode == 0 and "there is no order yet" in done.stdout
+    completed = machine.run("earshot-validate")
+    assert completed.returncode == 0 and "there is no order yet" in completed.stdout
     assert machine.status is None and machine.reports() == []
 
 
 def test_an_order_is_carried_out_once(machine: Machine) -> None:
     order = machine.order('{"id": 1}')
-    done = machine.run("earshot-validate")
-    assert done.returncode == 0 and "looking around" in done.stdout, done.stderr
-    (dated,) = machine.bucket.glob("reports/dated/*")
-    for key in (LATEST, answer_to(order), str(dated)):
+    completed = machine.run("earshot-validate")
+    assert completed.returncode == 0 and "looking around" in completed.stdout, completed.stderr
+    (dated_report,) = machine.bucket.glob("reports/dated/*")
+    for key in (LATEST, answer_to(order), str(dated_report)):
         assert machine.document(key) == {"of": digest(order)}
     assert machine.status is not None
     assert (machine.status.state, machine.status.order) == ("ready", digest(order))
@@ -121,13 +126,13 @@ def test_it_is_carried_out_again_when_due_and_another_at_once(machine: Machine) 
     machine.order('{"id": 1}')
     machine.run("earshot-validate")
     (machine.bucket / LATEST).unlink()
-    handled = Path(f"{machine.root}{STATE}/handled")
-    os.utime(handled, (handled.stat().st_mtime - 3700,) * 2)
+    handled_mark = Path(f"{machine.root}{STATE}/handled")
+    os.utime(handled_mark, (handled_mark.stat().st_mtime - 3700,) * 2)
     machine.run("earshot-validate")
     assert (machine.bucket / LATEST).exists()
-    other = machine.order('{"id": 2}')
+    second_order = machine.order('{"id": 2}')
     machine.run("earshot-validate")
-    assert machine.document(answer_to(other)) == {"of": digest(other)}
+    assert machine.document(answer_to(second_order)) == {"of": digest(second_order)}
 
 
 def test_what_cannot_be_carried_out_is_told_and_not_tried_every_minute(machine: Machine) -> None:

@@ -114,10 +114,14 @@ def all_pass() -> Report:
     """Three brokers, two listeners, a whole validation: everything came back."""
     delivery = [
         Delivery(
-            written_through=written, read_through=read, broker=broker, acknowledged=500, read=500
+            written_through=written_listener,
+            read_through=read_listener,
+            broker=broker,
+            acknowledged=500,
+            read=500,
         )
-        for written in LISTENERS
-        for read in LISTENERS
+        for written_listener in LISTENERS
+        for read_listener in LISTENERS
         for broker in BROKERS
     ]
     reached = reached_addresses(healthy_cells())
@@ -135,14 +139,17 @@ def all_pass() -> Report:
 def dead_broker() -> Report:
     """Broker 2 is gone: both of its cells fail, and its records are unknown, not lost."""
     cells = []
-    for good in healthy_cells():
+    for healthy_cell in healthy_cells():
         cause = Cause(
             kind="refused",
-            observed=f"localhost resolved to 127.0.0.1; connecting to {good.address} was refused",
-            expected=f"broker 2 answers on {good.address}",
+            observed=f"localhost resolved to 127.0.0.1; connecting to {healthy_cell.address} "
+            "was refused",
+            expected=f"broker 2 answers on {healthy_cell.address}",
             remedy="start broker 2 again: pulumi up --refresh",
         )
-        cells.append(failed(good, Stage.TCP, cause) if good.broker == 2 else good)
+        cells.append(
+            failed(healthy_cell, Stage.TCP, cause) if healthy_cell.broker == 2 else healthy_cell
+        )
     delivery = [
         Delivery(
             written_through="INTERNAL",
@@ -155,7 +162,9 @@ def dead_broker() -> Report:
             duplicated=1,
             out_of_order=2,
             foreign=4,
-            examples=tuple(f"partition 1, sequence {n} never came back" for n in range(5)),
+            examples=tuple(
+                f"partition 1, sequence {number} never came back" for number in range(5)
+            ),
         )
     ]
     return report(cells, kind="validation", delivery=delivery)
@@ -237,7 +246,7 @@ def vantages() -> Report:
         "host": ("FRED", Scope.HOST, "localhost:9092"),
         "external": ("ALICE", Scope.EXTERNAL, "never-gonna-give-you-up:29094"),
     }
-    down = "no process could run there: Docker engine at ssh://devbox: does not answer"
+    engine_reason = "no process could run there: Docker engine at ssh://devbox: does not answer"
     cause = Cause(
         kind="refused",
         observed="localhost:9092: 127.0.0.1:9092 refused the connection",
@@ -246,14 +255,14 @@ def vantages() -> Report:
     )
     cells = []
     for name, (listener, scope, address) in scopes.items():
-        good = cell("INTERNAL", 0, name).model_copy(
+        vantage_cell = cell("INTERNAL", 0, name).model_copy(
             update={"listener": listener, "scopes": (scope,), "address": read_address(address)}
         )
         if name == "host":
-            good = failed(good, Stage.TCP, cause)
+            vantage_cell = failed(vantage_cell, Stage.TCP, cause)
         elif name == "external":
-            good = undecided(good, Verdict.INCONCLUSIVE, down)
-        cells.append(good)
+            vantage_cell = undecided(vantage_cell, Verdict.INCONCLUSIVE, engine_reason)
+        cells.append(vantage_cell)
     delivery = Delivery(
         written_through="BOB", read_through="BOB", broker=0, acknowledged=1000, read=1000
     )
@@ -273,7 +282,12 @@ def vantages() -> Report:
                 resolvers=("127.0.0.11",),
             ),
             Vantage(name="host", where="laptop", resolvers=("192.0.2.53",)),
-            Vantage(name="external", kind="container", verdict=Verdict.INCONCLUSIVE, reason=down),
+            Vantage(
+                name="external",
+                kind="container",
+                verdict=Verdict.INCONCLUSIVE,
+                reason=engine_reason,
+            ),
         ],
     )
 

@@ -94,8 +94,8 @@ def test_many_cells_of_one_cause_are_named_by_their_brokers() -> None:
     cause = Cause(kind="refused", observed="o", expected="e", remedy="r")
     failed = samples.failed(samples.cell("EXTERNAL", 1), Stage.TCP, cause)
 
-    def likewise(last: int) -> str:
-        changes = [{"broker": id, "address": at} for id in range(1, last + 1)]
+    def likewise(last_id: int) -> str:
+        changes = [{"broker": id, "address": at} for id in range(1, last_id + 1)]
         cells = [failed.model_copy(update=change) for change in changes]
         (problem,) = problems(samples.report(cells))
         return dict(problem.facts)["likewise"]

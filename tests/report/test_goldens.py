@@ -29,7 +29,9 @@ WITH_STYLE = "all_pass"
 STYLE = re.compile(r"(?<=<style>\n).*(?=</style>)", re.DOTALL)
 
 
-@pytest.mark.parametrize("format", [it for it in Format if it is not Format.JSON])
+@pytest.mark.parametrize(
+    "format", [report_format for report_format in Format if report_format is not Format.JSON]
+)
 @pytest.mark.parametrize("name", samples.ALL)
 def test_report_is_written_as_it_was(name: str, format: Format) -> None:
     text = render(samples.ALL[name](), format)

@@ -74,11 +74,11 @@ def browse(report: Report, folder: Path, width: int = 1100, dark: bool = False) 
     """What a browser window of ``width`` pixels makes of the page of ``report``."""
     browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
     assert browser is not None
-    page, replaced = CSP.subn("", render(report, Format.HTML))
-    assert replaced == 1  # the page forbids scripts; the measuring one has to get in
+    page, replacement_count = CSP.subn("", render(report, Format.HTML))
+    assert replacement_count == 1  # the page forbids scripts; the measuring one has to get in
     file = folder / "report.html"
     file.write_text(page.replace("</head>", f"{MEASURE}</head>"), encoding="utf-8")
-    done = subprocess.run(
+    completed = subprocess.run(
         [
             browser,
             *OPTIONS.split(),
@@ -94,9 +94,9 @@ def browse(report: Report, folder: Path, width: int = 1100, dark: bool = False) 
         check=True,
         env={**os.environ, "DBUS_SESSION_BUS_ADDRESS": "disabled:"},
     )
-    measured = re.search(r'<pre id="measured">(.*?)</pre>', done.stdout, re.DOTALL)
-    assert measured, done.stderr[-2000:]
-    result: dict[str, Any] = json.loads(html.unescape(measured[1]))
+    measured_match = re.search(r'<pre id="measured">(.*?)</pre>', completed.stdout, re.DOTALL)
+    assert measured_match, completed.stderr[-2000:]
+    result: dict[str, Any] = json.loads(html.unescape(measured_match[1]))
     return result
 
 

@@ -55,7 +55,11 @@ def test_inconclusive_is_an_error_and_a_skip_keeps_its_reason() -> None:
 
 def test_a_lost_record_fails_the_case_of_its_pair() -> None:
     root = ET.fromstring(junit(samples.dead_broker()).encode())
-    case = next(c for c in root.iter("testcase") if c.get("name") == "INTERNAL to EXTERNAL")
+    case = next(
+        test_case
+        for test_case in root.iter("testcase")
+        if test_case.get("name") == "INTERNAL to EXTERNAL"
+    )
     failure = case.find("failure")
     assert failure is not None
     assert "10 lost" in failure.attrib["message"]

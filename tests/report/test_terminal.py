@@ -94,23 +94,27 @@ def test_marks_and_colours() -> None:
 
 @pytest.mark.parametrize(("width", "room"), [(60, 46), (44, 30), (20, 30)])
 def test_a_text_is_wrapped_under_itself(width: int, room: int) -> None:
-    whole = "a" * (room - 2) + " b"
-    assert Terminal(width=width).field("label", whole, 10) == f"  label       {whole}"
-    longer = "a" * (room - 1) + " b"
-    assert Terminal(width=width).field("label", longer, 10) == (
+    fitting_text = "a" * (room - 2) + " b"
+    assert Terminal(width=width).field("label", fitting_text, 10) == f"  label       {fitting_text}"
+    longer_text = "a" * (room - 1) + " b"
+    assert Terminal(width=width).field("label", longer_text, 10) == (
         f"  label       {'a' * (room - 1)}\n{' ' * 14}b"
     )
 
 
-@pytest.mark.parametrize(("text", "shown"), [
-    ("", ""),
-    ("one\n\ntwo", "one\n          \n          two"),
-    ("short " + "x" * 40, "short\n          " + "x" * 40),
-    ("a " * 12 + "well-known-name", "a " * 11 + "a\n          well-known-name"),
-    ("\x1b[2J", "\\u001b[2J"),
-], ids=["empty", "paragraphs", "long word", "hyphens", "control"])  # fmt: skip
-def test_what_may_be_copied_stays_whole(text: str, shown: str) -> None:
-    assert Terminal(width=40).field("reason", text, 6) == f"  reason  {shown}"
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", ""),
+        ("one\n\ntwo", "one\n          \n          two"),
+        ("short " + "x" * 40, "short\n          " + "x" * 40),
+        ("a " * 12 + "well-known-name", "a " * 11 + "a\n          well-known-name"),
+        ("\x1b[2J", "\\u001b[2J"),
+    ],
+    ids=["empty", "paragraphs", "long word", "hyphens", "control"],
+)
+def test_what_may_be_copied_stays_whole(text: str, expected: str) -> None:
+    assert Terminal(width=40).field("reason", text, 6) == f"  reason  {expected}"
 
 
 def test_columns_are_as_wide_as_their_widest_text() -> None:

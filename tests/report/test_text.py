@@ -36,11 +36,21 @@ def test_colours_are_those_of_verdicts_and_change_no_letter() -> None:
 
 
 def test_ways_of_different_lengths_line_up() -> None:
-    good = Delivery(written_through="A", read_through="B", broker=1, acknowledged=1, read=1)
-    odd = good.model_copy(update={"read_through": "LONGER", "lost": 4, "examples": ("a", "b", "c")})
-    more = odd.model_copy(update={"written_through": "C", "examples": ("a", "b", "c", "d")})
+    sound_delivery = Delivery(
+        written_through="A", read_through="B", broker=1, acknowledged=1, read=1
+    )
+    lossy_delivery = sound_delivery.model_copy(
+        update={"read_through": "LONGER", "lost": 4, "examples": ("a", "b", "c")}
+    )
+    fourth_example = lossy_delivery.model_copy(
+        update={"written_through": "C", "examples": ("a", "b", "c", "d")}
+    )
     replication = [samples.copied(*pair) for pair in ((1, 2), (1, 3), (2, 1))]
-    output = text(samples.report([], delivery=[good, odd, more], replication=replication))
+    output = text(
+        samples.report(
+            [], delivery=[sound_delivery, lossy_delivery, fourth_example], replication=replication
+        )
+    )
     _, deliveries, copies, *_ = output.split("\n\n")
     assert deliveries.splitlines() == [
         "delivery (written through -> read through)",
@@ -87,6 +97,6 @@ def test_no_line_of_a_block_is_wider_than_the_terminal() -> None:
 
 @pytest.mark.parametrize("name", ["all_pass", "vantages", "inconclusive"])
 def test_the_head_fits_a_terminal_of_80_columns(name: str) -> None:
-    head, _, rest = text(samples.ALL[name](), Terminal(width=80)).partition("\n\n")
-    assert rest
+    head, _, remaining_text = text(samples.ALL[name](), Terminal(width=80)).partition("\n\n")
+    assert remaining_text
     assert max(map(len, head.splitlines())) <= 80

@@ -67,21 +67,21 @@ def test_many_brokers_without_a_fault_share_a_box() -> None:
     cause = Cause(kind="refused", observed="refused", expected="an answer", remedy="start it")
     cells = [samples.cell("EXTERNAL", broker) for broker in range(1000)]
     failed = [samples.failed(cell, Stage.TCP, cause) for cell in cells]
-    most = geometry.MAX_BOXES
-    assert broker_boxes(cells[:most]) == [f"broker {id}" for id in range(most)]
-    assert broker_boxes(cells[: most + 1]) == [f"{most + 1} brokers"]
-    assert broker_boxes(failed[: most + 1]) == [f"broker {id}" for id in range(most + 1)]
+    box_limit = geometry.MAX_BOXES
+    assert broker_boxes(cells[:box_limit]) == [f"broker {id}" for id in range(box_limit)]
+    assert broker_boxes(cells[: box_limit + 1]) == [f"{box_limit + 1} brokers"]
+    assert broker_boxes(failed[: box_limit + 1]) == [f"broker {id}" for id in range(box_limit + 1)]
     assert broker_boxes([*cells[:500], failed[500], *cells[501:]]) == ["broker 500", "999 brokers"]
 
 
 @pytest.mark.parametrize(
-    ("name", "shown"), [("a" * 26, "a" * 26), ("a" * 27, "a" * 25 + "…"), ("", "")]
+    ("name", "expected"), [("a" * 26, "a" * 26), ("a" * 27, "a" * 25 + "…"), ("", "")]
 )
-def test_a_name_that_does_not_fit_is_cut(name: str, shown: str) -> None:
+def test_a_name_that_does_not_fit_is_cut(name: str, expected: str) -> None:
     vantage = Vantage(name="host", where=name)
     (host, *_) = topology(samples.report(samples.healthy_cells(), vantages=[vantage])).boxes
     assert (host.note, host.full) == (
-        shown or "passed",
+        expected or "passed",
         f"host ({name}): passed" if name else "host: passed",
     )
 

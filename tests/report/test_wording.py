@@ -94,16 +94,21 @@ def test_what_cannot_be_printed_is_spelled_out(text: str, expected: str) -> None
 
 
 def test_pairs_of_brokers_that_were_not_tried_are_counted() -> None:
-    pairs = [(a, b) for a in range(1, 8) for b in range(1, 8) if a != b]
+    pairs = [
+        (leader, follower)
+        for leader in range(1, 8)
+        for follower in range(1, 8)
+        if leader != follower
+    ]
 
-    def summary(tried: list[tuple[int, int]]) -> str:
+    def summary(tried_pairs: list[tuple[int, int]]) -> str:
         replication = tuple(
             Replication(leader=leader, follower=follower, verdict=Verdict.PASS)
-            for leader, follower in tried
+            for leader, follower in tried_pairs
         )
         report = samples.all_pass().model_copy(update={"replication": replication})
         return tally(report).rpartition("; ")[2]
 
     assert summary(pairs) == "42 of 42 replications passed"
-    ring = [(a, b) for a, b in pairs if (b - a) % 7 in (1, 2)]
+    ring = [(leader, follower) for leader, follower in pairs if (follower - leader) % 7 in (1, 2)]
     assert summary(ring) == "14 of 14 replications passed, of 42 pairs of brokers"

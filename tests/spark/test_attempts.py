@@ -30,7 +30,7 @@ def port() -> Iterator[int]:
 
 
 @pytest.fixture
-def dead() -> Iterator[int]:
+def dead_port() -> Iterator[int]:
     with closed_port() as address:
         yield address.port
 
@@ -103,44 +103,46 @@ def test_a_limit_of_the_machine_is_told_from_a_failure(limit: str, port: int) ->
     assert failures == {RouteFailure.RESOURCE_LIMIT}
 
 
-def test_a_dead_broker_is_left_out_of_the_next_attempt(port: int, dead: int) -> None:
-    every = [*routes(port), Route("EXTERNAL", 3, Address("127.0.0.1", dead), 4)]
+def test_a_dead_broker_is_left_out_of_the_next_attempt(port: int, dead_port: int) -> None:
+    all_routes = [*routes(port), Route("EXTERNAL", 3, Address("127.0.0.1", dead_port), 4)]
 
     def action(group: Group, attempt: int) -> None:
-        if every[4] in group:
+        if all_routes[4] in group:
             raise RuntimeError("refused")
 
-    outcomes = attempts().run(every, action)
-    assert {key: item.failure for key, item in unproven(outcomes).items()} == {
+    outcomes = attempts().run(all_routes, action)
+    assert {key: problem.failure for key, problem in unproven(outcomes).items()} == {
         ("EXTERNAL", 3): RouteFailure.REFUSED
     }
     assert timeline(outcomes) == [(1, 2, True), (1, 2, False), (1, 1, False), (2, 2, True)]
 
 
-def test_every_route_has_one_outcome_per_attempt(port: int, dead: int) -> None:
-    every = [*routes(port), Route("EXTERNAL", 3, Address("127.0.0.1", dead), 4)]
-    outcomes = attempts().run(every, failing("never"))
-    tried = [(route.key, outcome.attempt) for outcome in outcomes for route in outcome.routes]
-    assert len(tried) == len(set(tried))
+def test_every_route_has_one_outcome_per_attempt(port: int, dead_port: int) -> None:
+    all_routes = [*routes(port), Route("EXTERNAL", 3, Address("127.0.0.1", dead_port), 4)]
+    outcomes = attempts().run(all_routes, failing("never"))
+    tried_keys = [(route.key, outcome.attempt) for outcome in outcomes for route in outcome.routes]
+    assert len(tried_keys) == len(set(tried_keys))
     # as one, as one without the dead broker, and one by one
-    assert sum(key == ("INTERNAL", 1) for key, _ in tried) == 3
-    assert sum(key == ("EXTERNAL", 3) for key, _ in tried) == 1
-    assert unproven(outcomes).keys() == {route.key for route in every}
+    assert sum(key == ("INTERNAL", 1) for key, _ in tried_keys) == 3
+    assert sum(key == ("EXTERNAL", 3) for key, _ in tried_keys) == 1
+    assert unproven(outcomes).keys() == {route.key for route in all_routes}
 
 
-def test_dead_broker_cancels_jobs(port: int, dead: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dead_broker_cancels_jobs(
+    port: int, dead_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("earshot.spark.attempts.WATCH_SECONDS", 0.2)
-    every = routes(port)
-    every[0] = Route("INTERNAL", 1, Address("127.0.0.1", dead), 0)
+    all_routes = routes(port)
+    all_routes[0] = Route("INTERNAL", 1, Address("127.0.0.1", dead_port), 0)
     cancelled = threading.Event()
 
     def action(group: Group, attempt: int) -> None:
-        if every[0] in group:
+        if all_routes[0] in group:
             cancelled.wait(60)
             raise RuntimeError("cancelled")
         assert attempt == 1 or cancelled.is_set()
 
-    assert set(unproven(attempts(cancelled).run(every, action))) == {("INTERNAL", 1)}
+    assert set(unproven(attempts(cancelled).run(all_routes, action))) == {("INTERNAL", 1)}
     assert cancelled.is_set()
 
 
@@ -152,8 +154,8 @@ def test_what_is_not_done_at_the_deadline_is_late(port: int) -> None:
         raise RuntimeError("cancelled")
 
     problems = unproven(attempts(cancelled, 0.5).run(routes(port), action))
-    assert {item.failure for item in problems.values()} == {RouteFailure.TIMED_OUT}
-    assert all("deadline of 0.5 s" in item.reason for item in problems.values())
+    assert {problem.failure for problem in problems.values()} == {RouteFailure.TIMED_OUT}
+    assert all("deadline of 0.5 s" in problem.reason for problem in problems.values())
 
 
 def test_an_answer_that_comes_while_jobs_are_cancelled_still_counts(port: int) -> None:
@@ -165,43 +167,49 @@ def test_an_answer_that_comes_while_jobs_are_cancelled_still_counts(port: int) -
         return "answer"
 
     outcomes = attempts(cancelled, 0.05).run(routes(port), action)
-    assert [item.result for item in outcomes] == ["answer", "answer"]
+    assert [outcome.result for outcome in outcomes] == ["answer", "answer"]
 
 
 def test_a_later_success_forgives_an_earlier_failure(port: int) -> None:
-    one = routes(port)[0]
-    bad = JobAttempt[None]((one,), 1, None, RouteProblem(RouteFailure.JOB_FAILED, "once"))
-    assert unproven([bad]) == {one.key: RouteProblem(RouteFailure.JOB_FAILED, "once")}
-    assert unproven([bad, JobAttempt((one,), 2)]) == {}
+    route = routes(port)[0]
+    failed_attempt = JobAttempt[None](
+        (route,), 1, None, RouteProblem(RouteFailure.JOB_FAILED, "once")
+    )
+    assert unproven([failed_attempt]) == {route.key: RouteProblem(RouteFailure.JOB_FAILED, "once")}
+    assert unproven([failed_attempt, JobAttempt((route,), 2)]) == {}
 
 
-def of_one_listener(count: int) -> list[Route]:
+def routes_of_one_listener(count: int) -> list[Route]:
     """Their brokers are numbered from 1, as their ports are."""
-    return [Route("L", n, Address("127.0.0.1", n), n) for n in range(1, count + 1)]
+    return [
+        Route("L", number, Address("127.0.0.1", number), number) for number in range(1, count + 1)
+    ]
 
 
 def test_brokers_that_die_in_turn_do_not_affect_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last attempt is broker by broker, whatever died before it."""
-    died: set[int] = set()
-    monkeypatch.setattr(module, "connects", lambda address, _: address.port not in died)
+    dead_brokers: set[int] = set()
+    monkeypatch.setattr(module, "connects", lambda address, _: address.port not in dead_brokers)
     monkeypatch.setattr(module, "WATCH_SECONDS", 60.0)
     events: list[str] = []
 
     def action(group: Group, attempt: int) -> None:
         brokers = {route.broker for route in group}
         if attempt < 3:
-            died.add(attempt)
-        if brokers & (died | {4}):
+            dead_brokers.add(attempt)
+        if brokers & (dead_brokers | {4}):
             raise RuntimeError("no")
 
-    outcomes = Attempts(lambda: None, Deadline(60), events.append).run(of_one_listener(5), action)
-    said = "127.0.0.1:{} accepted connections, but no more while the job ran"
+    outcomes = Attempts(lambda: None, Deadline(60), events.append).run(
+        routes_of_one_listener(5), action
+    )
+    refusal = "127.0.0.1:{} accepted connections, but no more while the job ran"
     assert unproven(outcomes) == {
-        ("L", 1): RouteProblem(RouteFailure.REFUSED, said.format(1)),
-        ("L", 2): RouteProblem(RouteFailure.REFUSED, said.format(2)),
+        ("L", 1): RouteProblem(RouteFailure.REFUSED, refusal.format(1)),
+        ("L", 2): RouteProblem(RouteFailure.REFUSED, refusal.format(2)),
         ("L", 4): RouteProblem(RouteFailure.JOB_FAILED, "no"),
     }
-    assert {item.attempt for item in outcomes} == {1, 2, 3}
+    assert {outcome.attempt for outcome in outcomes} == {1, 2, 3}
     assert events == [
         "something failed through L: again, without broker 1",
         "something failed through L: again, broker by broker",
@@ -212,7 +220,7 @@ def test_where_all_died_nothing_is_tried_again(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(module, "connects", lambda address, _: False)
     events: list[str] = []
     all_attempts = Attempts(lambda: None, Deadline(60), events.append)
-    outcomes = all_attempts.run(of_one_listener(2), failing("no"))
+    outcomes = all_attempts.run(routes_of_one_listener(2), failing("no"))
     assert timeline(outcomes) == [(1, 1, False), (1, 1, False)]
     assert events == []
 
@@ -225,10 +233,10 @@ def test_after_the_deadline_nothing_is_blamed_or_tried(monkeypatch: pytest.Monke
         end.stop.set()
         raise RuntimeError("cancelled")
 
-    late = RouteProblem(RouteFailure.TIMED_OUT, "not done when the deadline of 60 s passed")
-    routes = of_one_listener(2)
+    timed_out = RouteProblem(RouteFailure.TIMED_OUT, "not done when the deadline of 60 s passed")
+    routes = routes_of_one_listener(2)
     assert Attempts(lambda: None, end).run(routes, action) == [
-        JobAttempt(tuple(routes), 1, None, late)
+        JobAttempt(tuple(routes), 1, None, timed_out)
     ]
 
 
@@ -239,9 +247,9 @@ def test_no_more_than_a_session_and_a_machine_bear_is_done_at_a_time(
     workers: list[int] = []
 
     class Pool(ThreadPoolExecutor):
-        def __init__(self, max_workers: int, **rest: Any) -> None:
+        def __init__(self, max_workers: int, **options: Any) -> None:
             workers.append(max_workers)
-            super().__init__(max_workers, **rest)
+            super().__init__(max_workers, **options)
 
     def action(group: Group, attempt: int) -> None:
         if attempt == 1:
@@ -249,7 +257,9 @@ def test_no_more_than_a_session_and_a_machine_bear_is_done_at_a_time(
 
     monkeypatch.setattr(module, "connects", lambda address, _: True)
     monkeypatch.setattr(module, "ThreadPoolExecutor", Pool)
-    every = [Route(f"L{n}", n, Address("127.0.0.1", 1), n) for n in range(count)]
-    assert unproven(attempts().run(every, action)) == {}
+    all_routes = [
+        Route(f"L{number}", number, Address("127.0.0.1", 1), number) for number in range(count)
+    ]
+    assert unproven(attempts().run(all_routes, action)) == {}
     assert (workers[0], workers[-1]) == (jobs, jobs)
     assert set(workers[1:-1]) == {connections}

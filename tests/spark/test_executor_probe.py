@@ -38,13 +38,13 @@ def test_every_address_is_resolved_and_connected_to(listening: int, refusing: in
         ("EXTERNAL", 1, "kafka-1.invalid", 9092, True),
     ]
     (answer,) = prober(addresses, 2.0)([])
-    reached, refused, unknown = answer["reached"]
+    reached_address, refused_address, unknown_address = answer["reached"]
     healthy = {"listener": "INTERNAL", "broker": 1, "resolved": ["127.0.0.1"], "cluster_id": ""}
-    assert reached == healthy | {"stage": "", "error": ""}
+    assert reached_address == healthy | {"stage": "", "error": ""}
     error = f"127.0.0.1:{refusing}: Connection refused"
-    assert refused == healthy | {"broker": 2, "stage": "tcp", "error": error}
-    assert unknown.pop("error").startswith("kafka-1.invalid: ")
-    assert unknown == healthy | {"listener": "EXTERNAL", "resolved": [], "stage": "resolve"}
+    assert refused_address == healthy | {"broker": 2, "stage": "tcp", "error": error}
+    assert unknown_address.pop("error").startswith("kafka-1.invalid: ")
+    assert unknown_address == healthy | {"listener": "EXTERNAL", "resolved": [], "stage": "resolve"}
     assert answer["host"] == socket.gethostname()
     assert answer["resolvers"] == nameservers()
     assert answer["executor"] == executor_id()
@@ -62,16 +62,16 @@ def leading(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
     return names
 
 
-def looked_at(host: str, port: int, plaintext: bool = False) -> dict[str, object]:
-    (found,) = prober([("INTERNAL", 1, host, port, plaintext)], 0.05)([])
-    (reached,) = found["reached"]
+def probe_of(host: str, port: int, plaintext: bool = False) -> dict[str, object]:
+    (probe_answer,) = prober([("INTERNAL", 1, host, port, plaintext)], 0.05)([])
+    (reached,) = probe_answer["reached"]
     assert isinstance(reached, dict)
     return reached
 
 
 def test_one_accepting_address_is_enough(listening: int, leading: dict[str, list[str]]) -> None:
     leading["kafka"] = ["127.0.0.2", "127.0.0.1"]  # the first is closed
-    reached_address = looked_at("kafka", listening)
+    reached_address = probe_of("kafka", listening)
     assert (reached_address["resolved"], reached_address["stage"], reached_address["error"]) == (
         ["127.0.0.1", "127.0.0.2"],
         "",
@@ -81,17 +81,17 @@ def test_one_accepting_address_is_enough(listening: int, leading: dict[str, list
 
 def test_the_first_address_says_why(refusing: int, leading: dict[str, list[str]]) -> None:
     leading["kafka"] = ["127.0.0.3", "127.0.0.2"]
-    assert looked_at("kafka", refusing)["error"] == f"127.0.0.3:{refusing}: Connection refused"
+    assert probe_of("kafka", refusing)["error"] == f"127.0.0.3:{refusing}: Connection refused"
 
 
 def test_a_kernel_without_ipv6_reports_ipv4(refusing: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    unknown = 250  # a family that no kernel has
+    unknown_family = 250  # a family that no kernel has
     answers = [
         (family, socket.SOCK_STREAM, 0, "", ("127.0.0.1", refusing))
-        for family in (socket.AF_INET, unknown)
+        for family in (socket.AF_INET, unknown_family)
     ]
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *given, **more: answers)
-    assert looked_at("kafka", refusing)["error"] == f"127.0.0.1:{refusing}: Connection refused"
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *arguments, **options: answers)
+    assert probe_of("kafka", refusing)["error"] == f"127.0.0.1:{refusing}: Connection refused"
 
 
 @pytest.mark.parametrize(
@@ -104,11 +104,11 @@ def test_a_kernel_without_ipv6_reports_ipv4(refusing: int, monkeypatch: pytest.M
 def test_why_a_name_was_not_resolved_is_told_in_words(
     reason: OSError, reported: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def getaddrinfo(*given: object, **more: object) -> list[object]:
+    def getaddrinfo(*arguments: object, **options: object) -> list[object]:
         raise reason
 
     monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
-    assert looked_at("kafka", 1)["error"] == f"kafka: {reported or 'Name or service not known'}"
+    assert probe_of("kafka", 1)["error"] == f"kafka: {reported or 'Name or service not known'}"
 
 
 @pytest.mark.parametrize(("plaintext", "id"), [(True, "C"), (False, "")])
@@ -116,12 +116,12 @@ def test_only_a_broker_that_speaks_plaintext_is_asked(
     plaintext: bool, id: str, listening: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(executor_probe, "cluster_id", lambda connected, end: "C")
-    reached_address = looked_at("127.0.0.1", listening, plaintext)
+    reached_address = probe_of("127.0.0.1", listening, plaintext)
     assert (reached_address["cluster_id"], reached_address["stage"]) == (id, "")
 
 
 def test_a_name_that_cannot_be_encoded_is_told_too() -> None:
-    reached_address = looked_at("a" * 64 + ".example.com", 9092)
+    reached_address = probe_of("a" * 64 + ".example.com", 9092)
     assert reached_address["stage"] == "resolve"
     assert str(reached_address["error"]).startswith(f"{'a' * 64}.example.com: encoding with")
 
@@ -136,29 +136,29 @@ def test_comments_may_have_any_encoding(tmp_path: Path, monkeypatch: pytest.Monk
     assert nameservers() == []
 
 
-def answering(answer: bytes) -> str:
+def cluster_id_in(answer: bytes) -> str:
     """The id that is read out of ``answer`` from the other end of a connection."""
 
-    def send(there: socket.socket) -> None:
-        there.sendall(answer)
-        there.shutdown(socket.SHUT_WR)
+    def send(broker_end: socket.socket) -> None:
+        broker_end.sendall(answer)
+        broker_end.shutdown(socket.SHUT_WR)
 
     return cluster_id_from(send)
 
 
 def cluster_id_from(send: Callable[[socket.socket], None], seconds: float = 60) -> str:
     """The id that is read while ``send`` uses the other end of the connection."""
-    here, there = socket.socketpair()
+    client_end, broker_end = socket.socketpair()
 
     def use() -> None:
         with contextlib.suppress(OSError):  # a connection may be closed before the end
-            send(there)
+            send(broker_end)
 
-    with there:
+    with broker_end:
         sender = threading.Thread(target=use)
         sender.start()
-        with here:
-            id = cluster_id(here, time.monotonic() + seconds)
+        with client_end:
+            id = cluster_id(client_end, time.monotonic() + seconds)
         sender.join()
     return id
 
@@ -167,11 +167,13 @@ def metadata(cluster: bytes | None, correlation: int = 7) -> bytes:
     """Two brokers, one of them in a rack, then the cluster's id."""
     brokers = [struct.pack(">ih2sih", 1, 2, b"k1", 9092, -1)]
     brokers += [struct.pack(">ih2sih1s", 2, 2, b"k2", 9092, 1, b"a")]
-    last = struct.pack(">h", -1) if cluster is None else struct.pack(">h", len(cluster)) + cluster
-    return framed(struct.pack(">ii", correlation, 2) + b"".join(brokers) + last + b"\0" * 8)
+    cluster_field = (
+        struct.pack(">h", -1) if cluster is None else struct.pack(">h", len(cluster)) + cluster
+    )
+    return frame(struct.pack(">ii", correlation, 2) + b"".join(brokers) + cluster_field + b"\0" * 8)
 
 
-def framed(body: bytes) -> bytes:
+def frame(body: bytes) -> bytes:
     return struct.pack(">i", len(body)) + body
 
 
@@ -180,48 +182,61 @@ def long(answer: bytes, size: int) -> bytes:
     return struct.pack(">i", size) + answer[4:].ljust(size, b"\0")
 
 
-@pytest.mark.parametrize(("answer", "id"), [
-    (metadata(b"5L6g3nShT-eMCtK-X86swQ"), "5L6g3nShT-eMCtK-X86swQ"),
-    (metadata(None), ""),
-    (metadata(b"C", correlation=8), ""),
-    (metadata(b"C")[:20], ""),
-    (long(metadata(b"C"), (1 << 20) - 1), "C"),
-    (long(metadata(b"C"), 1 << 20), ""),
-    (b"HTTP/1.1 400 Bad Request\r\n\r\n", ""),
-    (b"", ""),
-    (metadata(b"x" * 30_000), "x" * 255),
-    (framed(struct.pack(">iiih", 7, 2**31 - 1, 1, -12) + b"\0" * 40), ""),
-], ids=[
-    "id", "none", "another's", "cut", "long", "too long", "no broker", "nothing", "long id", "back",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("answer", "id"),
+    [
+        (metadata(b"5L6g3nShT-eMCtK-X86swQ"), "5L6g3nShT-eMCtK-X86swQ"),
+        (metadata(None), ""),
+        (metadata(b"C", correlation=8), ""),
+        (metadata(b"C")[:20], ""),
+        (long(metadata(b"C"), (1 << 20) - 1), "C"),
+        (long(metadata(b"C"), 1 << 20), ""),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", ""),
+        (b"", ""),
+        (metadata(b"x" * 30_000), "x" * 255),
+        (frame(struct.pack(">iiih", 7, 2**31 - 1, 1, -12) + b"\0" * 40), ""),
+    ],
+    ids=[
+        "id",
+        "none",
+        "another's",
+        "cut",
+        "long",
+        "too long",
+        "no broker",
+        "nothing",
+        "long id",
+        "back",
+    ],
+)
 def test_which_cluster_a_broker_says_it_is_of(answer: bytes, id: str) -> None:
-    assert answering(answer) == id
+    assert cluster_id_in(answer) == id
 
 
 def test_what_comes_in_pieces_is_read_to_its_end() -> None:
-    whole = metadata(b"5L6g3nShT-eMCtK-X86swQ")
+    answer = metadata(b"5L6g3nShT-eMCtK-X86swQ")
 
-    def send(there: socket.socket) -> None:
-        there.recv(100)
-        for part in (whole[:2], whole[2:9], whole[9:] + b"more"):
+    def send(broker_end: socket.socket) -> None:
+        broker_end.recv(100)
+        for chunk in (answer[:2], answer[2:9], answer[9:] + b"more"):
             time.sleep(0.01)
-            there.sendall(part)
+            broker_end.sendall(chunk)
 
     assert cluster_id_from(send) == "5L6g3nShT-eMCtK-X86swQ"
 
 
 def test_a_broker_is_asked_for_metadata_of_no_topic() -> None:
-    here, there = socket.socketpair()
-    with here, there:
-        there.shutdown(socket.SHUT_WR)
-        assert cluster_id(here, time.monotonic() + 60) == ""
+    client_end, broker_end = socket.socketpair()
+    with client_end, broker_end:
+        broker_end.shutdown(socket.SHUT_WR)
+        assert cluster_id(client_end, time.monotonic() + 60) == ""
         # length, key 3 (metadata), version 2, correlation, no client id, no topics
-        assert there.recv(100) == bytes.fromhex("0000000e 0003 0002 00000007 ffff 00000000")
+        assert broker_end.recv(100) == bytes.fromhex("0000000e 0003 0002 00000007 ffff 00000000")
 
 
 @given(st.binary(max_size=200))
 def test_whatever_answers_is_no_error(answer: bytes) -> None:
-    assert isinstance(answering(answer), str)
+    assert isinstance(cluster_id_in(answer), str)
 
 
 def test_the_id_that_spark_gives_is_the_executors(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,10 +263,10 @@ os.wait()
 def test_a_worker_finds_the_executor_it_belongs_to() -> None:
     """By the command line of its JVM, which is a parent's parent at times."""
     home = str(Path(executor_probe.__file__).parent)
-    environment = {key: it for key, it in os.environ.items() if key != "SPARK_EXECUTOR_ID"}
+    environment = {key: value for key, value in os.environ.items() if key != "SPARK_EXECUTOR_ID"}
     command = [sys.executable, "-c", PROGRAM, home, "--executor-id", "12", "--cores", "1"]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
-    assert done.stdout == "12\n", done.stderr
+    completed = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert completed.stdout == "12\n", completed.stderr
 
 
 def test_the_probe_travels_by_value_without_earshot() -> None:
@@ -269,15 +284,15 @@ def test_the_probe_travels_by_value_without_earshot() -> None:
         "look = pickle.loads(sys.stdin.buffer.read())\n"
         "print(len(next(look([]))['reached']))\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], input=payload, capture_output=True)
-    assert done.stdout.strip() == b"1", done.stderr.decode()
+    completed = subprocess.run([sys.executable, "-c", program], input=payload, capture_output=True)
+    assert completed.stdout.strip() == b"1", completed.stderr.decode()
 
 
 def test_a_broker_that_answers_a_byte_at_a_time_is_left_in_time() -> None:
-    def drip(there: socket.socket) -> None:
-        there.sendall(struct.pack(">i", (1 << 20) - 1))  # it would take hours
+    def drip(broker_end: socket.socket) -> None:
+        broker_end.sendall(struct.pack(">i", (1 << 20) - 1))  # it would take hours
         while True:
             time.sleep(0.05)
-            there.sendall(b"\0")
+            broker_end.sendall(b"\0")
 
     assert cluster_id_from(drip, 0.5) == ""

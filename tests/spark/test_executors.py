@@ -59,7 +59,7 @@ class Cluster:
         self.slices = slices
 
         def collect() -> Any:
-            return self._collect([self._answer(str(item % self._size)) for item in items])
+            return self._collect([self._answer(str(number % self._size)) for number in items])
 
         return SimpleNamespace(mapPartitions=lambda function: SimpleNamespace(collect=collect))
 
@@ -74,12 +74,12 @@ class Cluster:
         }
 
 
-def probed(cluster: Cluster, end: Deadline | None = None) -> Sequence[Vantage]:
+def probe_cluster(cluster: Cluster, end: Deadline | None = None) -> Sequence[Vantage]:
     return probe(cast(Any, cluster), [ROUTE], (), end or Deadline(60))
 
 
 def test_every_executor_becomes_a_vantage_with_what_it_reached() -> None:
-    vantages = probed(Cluster(2))
+    vantages = probe_cluster(Cluster(2))
     assert [(vantage.name, vantage.kind, vantage.where) for vantage in vantages] == [
         ("executor-0", "executor", "worker-0"),
         ("executor-1", "executor", "worker-1"),
@@ -92,7 +92,7 @@ def test_every_executor_becomes_a_vantage_with_what_it_reached() -> None:
 
 def test_a_cluster_without_executors_ends_at_the_deadline() -> None:
     with pytest.raises(NoExecutors, match=r"no executor within the deadline of 0\.3 s"):
-        probed(Cluster(0), Deadline(0.3))
+        probe_cluster(Cluster(0), Deadline(0.3))
 
 
 @pytest.mark.parametrize(
@@ -104,26 +104,26 @@ def test_expected_executors(expected: str, waits: bool, monkeypatch: pytest.Monk
     cluster, end, waited = Cluster(2), Deadline(60), list[float]()
     cluster.expected = expected
     monkeypatch.setattr(end.stop, "wait", waited.append)
-    assert len(probed(cluster, end)) == 2
+    assert len(probe_cluster(cluster, end)) == 2
     assert bool(waited) is waits
 
 
 @pytest.mark.parametrize(("size", "tasks"), [(1, 4), (5, 10)])
 def test_there_are_tasks_enough_for_every_executor(size: int, tasks: int) -> None:
     cluster = Cluster(size)
-    assert len(probed(cluster)) == size
+    assert len(probe_cluster(cluster)) == size
     assert cluster.slices == tasks
 
 
 def test_executors_are_told_where_to_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[object] = []
+    probed_addresses: list[object] = []
     monkeypatch.setattr(
-        executor_probe, "prober", lambda addresses, seconds: asked.extend(addresses)
+        executor_probe, "prober", lambda addresses, seconds: probed_addresses.extend(addresses)
     )
     external = replace(ROUTE, listener="EXTERNAL", address=Address("localhost", 9092))
     events: list[str] = []
     probe(cast(Any, Cluster(2)), [ROUTE, external], ("INTERNAL",), Deadline(60), events.append)
-    assert asked == [
+    assert probed_addresses == [
         ("INTERNAL", 1, "kafka-1", 9092, True),
         ("EXTERNAL", 1, "localhost", 9092, False),
     ]
@@ -131,7 +131,7 @@ def test_executors_are_told_where_to_look(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize(
-    ("rounds", "names", "left"),
+    ("rounds", "names", "remaining_rounds"),
     [
         ([["0", "1"], ["0"]], ["executor-0", "executor-1"], 1),
         ([["1"], ["1", "0"], []], ["executor-0", "executor-1"], 1),
@@ -141,28 +141,28 @@ def test_executors_are_told_where_to_look(monkeypatch: pytest.MonkeyPatch) -> No
     ],
 )
 def test_executors_without_task(
-    rounds: list[list[str] | Exception], names: list[str], left: int
+    rounds: list[list[str] | Exception], names: list[str], remaining_rounds: int
 ) -> None:
-    def answering(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def collect(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
         executor_ids = rounds.pop(0)
         if isinstance(executor_ids, Exception):
             raise executor_ids
         first_answers = {answer["executor"]: answer for answer in answers}
         return [first_answers[id] for id in sorted(executor_ids)]
 
-    cluster = Cluster(2, answering)
+    cluster = Cluster(2, collect)
     if names:
-        assert [vantage.name for vantage in probed(cluster)] == names
+        assert [vantage.name for vantage in probe_cluster(cluster)] == names
     else:
-        error = raised(NoExecutors, probed, cluster)
+        error = raised(NoExecutors, probe_cluster, cluster)
         assert str(error) == "no executor answered before the deadline of 60 s passed"
-    assert len(rounds) == left
+    assert len(rounds) == remaining_rounds
 
 
 def test_what_takes_too_long_is_cancelled() -> None:
     cluster = Cluster(2, lambda answers: cluster.cancelled.wait(60))
     with pytest.raises(NoExecutors, match=r"^no executor answered before the deadline of 0\.5 s"):
-        probed(cluster, Deadline(0.5))
+        probe_cluster(cluster, Deadline(0.5))
     assert cluster.cancelled.is_set()
 
 
@@ -174,7 +174,7 @@ def test_executors_are_not_waited_for_after_the_deadline() -> None:
         ended.set()
 
     with pytest.raises(NoExecutors):
-        probed(Cluster(2, stuck), Deadline(0.5))
+        probe_cluster(Cluster(2, stuck), Deadline(0.5))
     assert not ended.is_set()
     returned.set()
 
@@ -182,7 +182,7 @@ def test_executors_are_not_waited_for_after_the_deadline() -> None:
 def test_a_vantage_has_what_its_executor_met() -> None:
     reached = {"listener": "INTERNAL", "broker": 1, "resolved": ["192.0.2.1"], "stage": "tcp"}
     reached |= {"error": "timed out", "cluster_id": ""}
-    seen = {"executor": "7", "host": "worker", "resolvers": [], "reached": [reached]}
+    executor_answer = {"executor": "7", "host": "worker", "resolvers": [], "reached": [reached]}
     expected = ReachedAddress(
         listener="INTERNAL",
         broker=1,
@@ -191,10 +191,10 @@ def test_a_vantage_has_what_its_executor_met() -> None:
         reached=False,
         error="timed out",
     )
-    assert vantage_of(seen, [ROUTE]).reached == (expected,)
+    assert vantage_of(executor_answer, [ROUTE]).reached == (expected,)
     reached |= {"error": "", "cluster_id": "C"}
     passed = expected.model_copy(update={"reached": True, "error": "", "cluster_id": "C"})
-    assert vantage_of(seen, [ROUTE]).reached == (passed,)
+    assert vantage_of(executor_answer, [ROUTE]).reached == (passed,)
 
 
 def test_executors_that_cannot_run_python_are_no_fault_of_a_listener() -> None:
@@ -204,7 +204,7 @@ def test_executors_that_cannot_run_python_are_no_fault_of_a_listener() -> None:
             "[PYTHON_VERSION_MISMATCH] Python in worker has different version\n\tat a.b.C(D.scala)"
         )
 
-    assert str(raised(NoExecutors, probed, Cluster(1, fail))) == (
+    assert str(raised(NoExecutors, probe_cluster, Cluster(1, fail))) == (
         "no executor could run the probe: SparkException: [PYTHON_VERSION_MISMATCH] Python in "
         "worker has different version"
     )

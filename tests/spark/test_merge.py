@@ -40,7 +40,9 @@ def cell(listener: str, broker: int, verdict: Verdict = Verdict.PASS) -> Cell:
 
 
 CELLS = [cell(listener, broker) for listener in LISTENERS for broker in (1, 2)]
-SHARES = tuple(Share(it.listener, it.broker, 1, n, 10, True) for n, it in enumerate(CELLS))
+SHARES = tuple(
+    Share(cell.listener, cell.broker, 1, number, 10, True) for number, cell in enumerate(CELLS)
+)
 TALLIES = tuple(
     Tally(reader, share, share.partition, 10, distinct=10)
     for reader in LISTENERS
@@ -57,7 +59,7 @@ def by_key(cells: tuple[Cell, ...], vantage: str = "host") -> dict[Key, Cell]:
     return {(cell.listener, cell.broker): cell for cell in cells if cell.vantage == vantage}
 
 
-def merged(vantage: str = "host", **findings: Any) -> dict[Key, Cell]:
+def merged_cells(vantage: str = "host", **findings: Any) -> dict[Key, Cell]:
     """Cells seen from ``vantage``, by key, if the job found ``findings``."""
     return by_key(merge(CELLS, replace(WHOLE, **findings)), vantage)
 
@@ -95,7 +97,7 @@ def test_a_cell_that_the_doctor_failed_stays_as_it_is() -> None:
 
 def test_what_was_not_acknowledged_fails_at_produce() -> None:
     problem = RouteProblem(RouteFailure.JOB_FAILED, "TimeoutException: expired")
-    cell = merged(unwritten={("EXTERNAL", 2): problem})["EXTERNAL", 2]
+    cell = merged_cells(unwritten={("EXTERNAL", 2): problem})["EXTERNAL", 2]
     observed = "Spark's records were not acknowledged: TimeoutException: expired"
     assert (cell.verdict, cell.failed_stage) == (Verdict.FAIL, Stage.PRODUCE)
     assert cause_of(cell).observed == observed
@@ -108,7 +110,7 @@ def test_what_was_not_acknowledged_fails_at_produce() -> None:
 
 def test_what_could_not_be_read_fails_its_reader_only() -> None:
     problem = RouteProblem(RouteFailure.JOB_FAILED, "TimeoutException: no position")
-    cells = merged(unread={("INTERNAL", 1): problem})
+    cells = merged_cells(unread={("INTERNAL", 1): problem})
     failed = cells.pop(("INTERNAL", 1))
     assert {cell.verdict for cell in cells.values()} == {Verdict.PASS} and len(cells) == 3
     assert (failed.verdict, failed.failed_stage) == (Verdict.FAIL, Stage.CONSUME)
@@ -118,10 +120,12 @@ def test_what_could_not_be_read_fails_its_reader_only() -> None:
 
 
 def test_a_broker_that_died_meanwhile_fails_at_tcp() -> None:
-    gone = RouteProblem(RouteFailure.REFUSED, "accepted connections, but no more while the job ran")
-    cell = merged(unwritten={("INTERNAL", 1): gone})["INTERNAL", 1]
+    problem = RouteProblem(
+        RouteFailure.REFUSED, "accepted connections, but no more while the job ran"
+    )
+    cell = merged_cells(unwritten={("INTERNAL", 1): problem})["INTERNAL", 1]
     assert cell.failed_stage is Stage.TCP
-    assert (cause_of(cell).kind, cause_of(cell).observed) == ("refused", gone.reason)
+    assert (cause_of(cell).kind, cause_of(cell).observed) == ("refused", problem.reason)
 
 
 @pytest.mark.parametrize(
@@ -132,8 +136,8 @@ def test_a_broker_that_died_meanwhile_fails_at_tcp() -> None:
     ],
 )
 def test_problems_of_the_machine(failure: RouteFailure, problem: str, reason: str) -> None:
-    late = {("INTERNAL", 1): RouteProblem(failure, problem)}
-    for cells in (merged(unwritten=late), merged(unread=late)):
+    late_problems = {("INTERNAL", 1): RouteProblem(failure, problem)}
+    for cells in (merged_cells(unwritten=late_problems), merged_cells(unread=late_problems)):
         cell = cells["INTERNAL", 1]
         assert (cell.verdict, cell.cause) == (Verdict.INCONCLUSIVE, None)
         assert cell.reason.endswith(reason.format(problem))
@@ -145,7 +149,7 @@ def test_without_spark_nothing_that_passed_is_proven() -> None:
     assert (passed.verdict, failed.verdict) == (Verdict.INCONCLUSIVE, Verdict.FAIL)
     assert passed.reason == "no topic"
     cause = refusal(Failure("authorization", "Topic authorization failed"))
-    assert [it.cause for it in without_spark(cells, "no topic", cause)] == [cause, None]
+    assert [cell.cause for cell in without_spark(cells, "no topic", cause)] == [cause, None]
 
 
 def delivery(writer: str, reader: str, lost: int) -> Delivery:
@@ -171,7 +175,7 @@ def test_who_is_blamed(deliveries: list[tuple[str, int, str]], blamed: Key) -> N
     assert set(blame(lost)) == {blamed}
 
 
-def tallied(**changes: dict[str, object]) -> tuple[Tally, ...]:
+def tallies(**changes: dict[str, object]) -> tuple[Tally, ...]:
     """Tallies in which the first share has ``changes``, by reader."""
     return tuple(
         replace(tally, **changes.get(tally.read_through, {}))  # type: ignore[arg-type]
@@ -183,7 +187,7 @@ def tallied(**changes: dict[str, object]) -> tuple[Tally, ...]:
 
 def test_lost_records_fail_the_cell_with_their_numbers() -> None:
     lost: dict[str, object] = {"records": 7, "distinct": 7, "missing": (1, 2, 3)}
-    cell = merged(tallies=tallied(INTERNAL=lost, EXTERNAL=lost))["INTERNAL", 1]
+    cell = merged_cells(tallies=tallies(INTERNAL=lost, EXTERNAL=lost))["INTERNAL", 1]
     assert cell.failed_stage is Stage.CONSUME and cause_of(cell).kind == "lost"
     reported = "of 10 records written through INTERNAL, 3 never came back through"
     assert cause_of(cell).observed == f"{reported} EXTERNAL; {reported} INTERNAL"
@@ -209,32 +213,36 @@ LOST_AND_SWAPPED = (
 )
 def test_what_happened_to_records(changes: dict[str, object], kind: str, reported: str) -> None:
     """By the reader's cell, as the other listener gave the same records back."""
-    cells = merged(tallies=tallied(EXTERNAL=changes))
+    cells = merged_cells(tallies=tallies(EXTERNAL=changes))
     assert cells["INTERNAL", 1].verdict is Verdict.PASS
     cause = cause_of(cells["EXTERNAL", 1])
     assert (cause.kind, cause.observed) == (kind, f"{OF_TEN}, {reported}")
 
 
-def reached(cell: Cell, **changes: object) -> ReachedAddress:
+def reached_address(cell: Cell, **changes: object) -> ReachedAddress:
     address = {"listener": cell.listener, "broker": cell.broker, "address": cell.address}
-    seen = {"resolved": ("192.0.2.1",), "reached": True}
-    return ReachedAddress.model_validate(address | seen | changes)
+    reached_state = {"resolved": ("192.0.2.1",), "reached": True}
+    return ReachedAddress.model_validate(address | reached_state | changes)
 
 
-def executor(name: str, *failures: ReachedAddress) -> Vantage:
+def executor_vantage(name: str, *failures: ReachedAddress) -> Vantage:
     failed = {(failure.listener, failure.broker): failure for failure in failures}
-    seen = tuple(failed.get((cell.listener, cell.broker), reached(cell)) for cell in CELLS)
-    return Vantage(name=name, kind="executor", where="worker", reached=seen)
+    reached_addresses = tuple(
+        failed.get((cell.listener, cell.broker), reached_address(cell)) for cell in CELLS
+    )
+    return Vantage(name=name, kind="executor", where="worker", reached=reached_addresses)
 
 
 def missed(listener: str, broker: int, resolved: tuple[str, ...], error: str) -> ReachedAddress:
-    return reached(cell(listener, broker), resolved=resolved, reached=False, error=error)
+    return reached_address(cell(listener, broker), resolved=resolved, reached=False, error=error)
 
 
 def test_an_executor_that_cannot_resolve_fails_its_cell_and_not_the_drivers() -> None:
-    blind = executor("executor-1", missed("EXTERNAL", 2, (), "kafka-2.example.com: not known"))
-    far = executor("executor-2", missed("EXTERNAL", 1, ("192.0.2.1",), "timed out"))
-    cells = merge(CELLS, replace(WHOLE, executors=(executor("executor-0"), blind, far)))
+    blind = executor_vantage(
+        "executor-1", missed("EXTERNAL", 2, (), "kafka-2.example.com: not known")
+    )
+    far = executor_vantage("executor-2", missed("EXTERNAL", 1, ("192.0.2.1",), "timed out"))
+    cells = merge(CELLS, replace(WHOLE, executors=(executor_vantage("executor-0"), blind, far)))
     assert set(verdicts(cells).values()) == {Verdict.PASS}
     assert set(verdicts(cells, "executor-0").values()) == {Verdict.PASS}
     proven = by_key(cells, "executor-0")["EXTERNAL", 2]
@@ -266,8 +274,8 @@ def test_an_executor_that_cannot_resolve_fails_its_cell_and_not_the_drivers() ->
 
 
 def test_several_findings_are_told_together_and_the_gravest_names_the_cause() -> None:
-    tallies = tallied(EXTERNAL={"corrupt": 2}, INTERNAL={"distinct": 9, "missing": (4,)})
-    cause = cause_of(merged(tallies=tallies)["INTERNAL", 1])
+    counts = tallies(EXTERNAL={"corrupt": 2}, INTERNAL={"distinct": 9, "missing": (4,)})
+    cause = cause_of(merged_cells(tallies=counts)["INTERNAL", 1])
     assert cause.kind == "lost"
     assert cause.observed == (
         f"{OF_TEN}, 2 came back changed through EXTERNAL; "
@@ -279,32 +287,36 @@ def test_an_executors_cell_has_nothing_of_the_doctors() -> None:
     problem = refusal(Failure("authorization", "denied"))
     changes = {"verdict": Verdict.FAIL, "cause": problem, "reason": "a reason"}
     failed = CELLS[0].model_copy(update=changes)
-    findings = replace(WHOLE, executors=(executor("executor-0"),))
+    findings = replace(WHOLE, executors=(executor_vantage("executor-0"),))
     cell = by_key(merge([failed, *CELLS[1:]], findings), "executor-0")["INTERNAL", 1]
     assert (cell.verdict, cell.cause, cell.reason) == (Verdict.PASS, None, "")
 
 
 def test_an_executor_that_is_refused_says_so() -> None:
-    shut = executor("executor-1", missed("EXTERNAL", 1, ("192.0.2.1",), "Connection Refused"))
-    assert cause_of(merged("executor-1", executors=(shut,))["EXTERNAL", 1]).kind == "refused"
+    shut = executor_vantage(
+        "executor-1", missed("EXTERNAL", 1, ("192.0.2.1",), "Connection Refused")
+    )
+    assert cause_of(merged_cells("executor-1", executors=(shut,))["EXTERNAL", 1]).kind == "refused"
 
 
 def test_what_the_job_failed_at_is_the_executors_failure_too() -> None:
     unwritten = {("EXTERNAL", 2): RouteProblem(RouteFailure.JOB_FAILED, "expired")}
-    cells = merged("executor-0", unwritten=unwritten, executors=(executor("executor-0"),))
+    cells = merged_cells(
+        "executor-0", unwritten=unwritten, executors=(executor_vantage("executor-0"),)
+    )
     cell = cells["EXTERNAL", 2]
     assert (cell.verdict, cell.failed_stage) == (Verdict.FAIL, Stage.PRODUCE)
 
 
 def test_what_the_driver_could_not_prove_the_executors_cannot_either() -> None:
-    findings = without_share(("EXTERNAL", 2), executors=(executor("executor-0"),))
+    findings = without_share(("EXTERNAL", 2), executors=(executor_vantage("executor-0"),))
     cell = by_key(merge(CELLS, findings), "executor-0")["EXTERNAL", 2]
     reason = "the driver could not prove it, so the job left it out"
     assert (cell.verdict, cell.reason) == (Verdict.SKIP, reason)
 
 
 def test_what_no_executor_reached_is_not_proven_for_the_driver_either() -> None:
-    blind = executor("executor-0", missed("EXTERNAL", 2, (), "not known"))
+    blind = executor_vantage("executor-0", missed("EXTERNAL", 2, (), "not known"))
     cells = merge(CELLS, without_share(("EXTERNAL", 2), executors=(blind,)))
     driver = by_key(cells)["EXTERNAL", 2]
     reason = "no Spark executor could reach it, so Spark proved nothing"
@@ -328,13 +340,13 @@ def test_an_address_where_sparks_driver_meets_another_cluster() -> None:
     assert cells["INTERNAL", 1].verdict is Verdict.PASS
 
 
-def meeting(cluster_id: str) -> Vantage:
-    seen = reached(cell("INTERNAL", 1), cluster_id=cluster_id)
-    return Vantage(name="executor-1", kind="executor", where="worker", reached=(seen,))
+def executor_at(cluster_id: str) -> Vantage:
+    reached = reached_address(cell("INTERNAL", 1), cluster_id=cluster_id)
+    return Vantage(name="executor-1", kind="executor", where="worker", reached=(reached,))
 
 
 @pytest.mark.parametrize(
-    ("met", "expected", "kind"),
+    ("met_cluster", "expected", "kind"),
     [
         ("C", "C", None),
         ("D", "C", "another-cluster"),
@@ -342,30 +354,34 @@ def meeting(cluster_id: str) -> Vantage:
         ("", "C", None),  # it was not asked
     ],
 )
-def test_an_executor_at_another_cluster(met: str, expected: str | None, kind: str | None) -> None:
-    findings = replace(WHOLE, executors=(meeting(met),))
-    found = by_key(merge(CELLS, findings, expected), "executor-1")["INTERNAL", 1]
-    assert (found.cause.kind if found.cause else None) == kind
-    if found.cause is not None:
-        assert found.cause.observed == (
+def test_an_executor_at_another_cluster(
+    met_cluster: str, expected: str | None, kind: str | None
+) -> None:
+    findings = replace(WHOLE, executors=(executor_at(met_cluster),))
+    executor_cell = by_key(merge(CELLS, findings, expected), "executor-1")["INTERNAL", 1]
+    assert (executor_cell.cause.kind if executor_cell.cause else None) == kind
+    if executor_cell.cause is not None:
+        assert executor_cell.cause.observed == (
             "for executor-1 on worker, kafka-1.example.com:9092 belongs to cluster D"
         )
-    assert other_cluster_keys([meeting(met)], expected) == ({("INTERNAL", 1)} if kind else set())
+    assert other_cluster_keys([executor_at(met_cluster)], expected) == (
+        {("INTERNAL", 1)} if kind else set()
+    )
 
 
 def test_where_one_executor_meets_another_cluster_nothing_goes() -> None:
-    executors = (executor("executor-0"), meeting("D"))
+    executors = (executor_vantage("executor-0"), executor_at("D"))
     cells = merge(CELLS, without_share(("INTERNAL", 1), executors=executors), "C")
-    driver, other = (by_key(cells, it)["INTERNAL", 1] for it in ("host", "executor-0"))
+    driver, other_executor = (by_key(cells, cell)["INTERNAL", 1] for cell in ("host", "executor-0"))
     reason = "an executor reached another cluster there, so Spark proved nothing"
     assert (driver.verdict, driver.reason) == (Verdict.INCONCLUSIVE, reason)
     reason = "another executor reached another cluster there, so the job left it out"
-    assert (other.verdict, other.reason) == (Verdict.SKIP, reason)
+    assert (other_executor.verdict, other_executor.reason) == (Verdict.SKIP, reason)
     assert by_key(cells, "executor-1")["INTERNAL", 1].verdict is Verdict.FAIL
 
 
 def test_an_executor_is_not_blamed_for_the_cluster_that_the_driver_met() -> None:
-    executors = (executor("executor-0"),)
+    executors = (executor_vantage("executor-0"),)
     findings = replace(WHOLE, unwritten={("INTERNAL", 2): STRANGER}, executors=executors)
     cells = merge(CELLS, findings, "C")
     assert by_key(cells)["INTERNAL", 2].verdict is Verdict.FAIL

@@ -94,15 +94,18 @@ class Log:
         return spark_records.parsed_records(spark.createDataFrame(self.rows, SCHEMA), RUN)
 
 
-def disturbed(seed: int) -> Log:
+def disturbed_log(seed: int) -> Log:
     """A log with everything that may happen to records, at random."""
     chance = random.Random(seed)
     log = Log()
     for share in SHARES:
         numbers: list[object] = list(range(share.records))
         for _ in range(chance.randrange(4)):
-            one, other = chance.randrange(20), chance.randrange(20)
-            numbers[one], numbers[other] = numbers[other], numbers[one]
+            first_index, second_index = chance.randrange(20), chance.randrange(20)
+            numbers[first_index], numbers[second_index] = (
+                numbers[second_index],
+                numbers[first_index],
+            )
         numbers = [number for number in numbers if chance.random() > 0.1]
         numbers += chance.sample(numbers, chance.randrange(4))
         numbers += chance.sample([20, 999, -1, "seven", ""], chance.randrange(3))
@@ -122,13 +125,13 @@ def disturbed(seed: int) -> Log:
 
 @pytest.mark.parametrize("seed", with_combinations("0", "01234"))
 def test_spark_counts_what_the_reference_counts(spark: SparkSession, seed: str) -> None:
-    log = disturbed(int(seed))
+    log = disturbed_log(int(seed))
     expected = set(tally(log.reference, RUN, SHARES))
     frame = log.frame(spark)
     assert set(spark_records.exact_tallies(frame, READER, RUN, SHARES)) == expected
     outlines = spark_records.outlines_of(frame, READER, RUN, SHARES)
     assert {outline.tally for outline in outlines if outline.is_complete} <= expected
-    assert not all(item.is_complete for item in outlines)
+    assert not all(outline.is_complete for outline in outlines)
 
 
 def test_the_outline_proves_a_run_without_trouble(spark: SparkSession) -> None:
@@ -139,7 +142,7 @@ def test_the_outline_proves_a_run_without_trouble(spark: SparkSession) -> None:
             log.append(share, number, partition=share.partition, intact=number != 3)
     outlines = spark_records.outlines_of(log.frame(spark), READER, RUN, SHARES)
     assert all(outline.is_complete for outline in outlines)
-    assert {item.tally for item in outlines} == set(tally(log.reference, RUN, SHARES))
+    assert {outline.tally for outline in outlines} == set(tally(log.reference, RUN, SHARES))
 
 
 @pytest.mark.parametrize("change", ["drop first", "drop last", "drop middle", "twice", "swap"])
@@ -178,7 +181,7 @@ def test_what_is_written_says_whose_it_is(spark: SparkSession) -> None:
     assert len(rows) == sum(share.records for share in SHARES)
     for index, row in enumerate(rows):
         share, number = SHARES[index // 20], index % 20
-        headers = {item["key"]: bytes(item["value"]).decode() for item in row["headers"]}
+        headers = {header["key"]: bytes(header["value"]).decode() for header in row["headers"]}
         payload = row["value"].encode()
         assert row["partition"] == share.partition
         assert headers == {
@@ -190,5 +193,10 @@ def test_what_is_written_says_whose_it_is(spark: SparkSession) -> None:
 
 
 def test_each_share_is_one_task_s_work_in_order(spark: SparkSession) -> None:
-    parts = spark_records.record_frame(spark, RUN, SHARES).rdd.glom().collect()
-    assert [{row["partition"] for row in part} for part in parts] == [{0}, {1}, {2}, {3}]
+    rows_by_task = spark_records.record_frame(spark, RUN, SHARES).rdd.glom().collect()
+    assert [{row["partition"] for row in task_rows} for task_rows in rows_by_task] == [
+        {0},
+        {1},
+        {2},
+        {3},
+    ]

@@ -9,11 +9,13 @@ from tests.doubles.answers import contract
 
 @pytest.mark.parametrize("protocol", Protocol)
 def test_a_listener_that_asks_for_anything_makes_a_run_a_secured_one(protocol: Protocol) -> None:
-    plain = contract(INTERNAL=["i:1"], EXTERNAL=["e:1"])
-    first, second = plain.listeners
-    mixed = plain.model_copy(
-        update={"listeners": (first, second.model_copy(update={"protocol": protocol}))}
+    plain_contract = contract(INTERNAL=["i:1"], EXTERNAL=["e:1"])
+    first_listener, second_listener = plain_contract.listeners
+    mixed_contract = plain_contract.model_copy(
+        update={
+            "listeners": (first_listener, second_listener.model_copy(update={"protocol": protocol}))
+        }
     )
-    settings = ValidationOptions(record=True).spark(mixed)
+    settings = ValidationOptions(record=True).spark(mixed_contract)
     assert settings.secured is (protocol is not Protocol.PLAINTEXT)
     assert settings.record is True

@@ -50,8 +50,8 @@ def test_then_those_of_a_directory(tmp_path: Path, fetched: tuple[Path, ...]) ->
     names = ("commons-pool2-2.12.0.jar", CONNECTOR)
     for name in names:
         (tmp_path / name).touch()
-    found = connector_jars(SparkSettings(jars_dir=tmp_path), Path("/nowhere"))
-    assert [path.name for path in found] == list(names)
+    jars = connector_jars(SparkSettings(jars_dir=tmp_path), Path("/nowhere"))
+    assert [path.name for path in jars] == list(names)
 
 
 def test_a_directory_without_the_connector_is_refused(tmp_path: Path) -> None:
@@ -130,12 +130,12 @@ def test_a_master_that_the_user_names_is_respected(
     (tmp_path / "spark-defaults.conf").write_text(defaults)
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", arguments)
-    found = spark_session._conf(conf, (), ())
-    assert ("spark.driver.bindAddress" in found) is local
-    assert (found.items() >= AUTHENTICATION.items()) is local
-    named = f"{' '.join(conf.values())} {arguments} {defaults}".replace("=", " ").split()
+    session_conf = spark_session._conf(conf, (), ())
+    assert ("spark.driver.bindAddress" in session_conf) is local
+    assert (session_conf.items() >= AUTHENTICATION.items()) is local
+    named_masters = f"{' '.join(conf.values())} {arguments} {defaults}".replace("=", " ").split()
     default = "master" not in f"{conf}{arguments}{defaults}"
-    assert found["spark.master"] in (["local[*]"] if default else named)
+    assert session_conf["spark.master"] in (["local[*]"] if default else named_masters)
 
 
 def test_authentication_of_local_sessions(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,26 +38,36 @@ def main() -> int:
     options = parser.parse_args()
     os.environ.setdefault(WANTED, "1")
 
-    total, wrong, began = Outcome(), 0, time.monotonic()
+    total, wrong, start_time = Outcome(), 0, time.monotonic()
     with _judges(options.kafka) as judges:
-        every = 1 if options.two_hosts else TWO_HOSTS_EVERY
+        two_hosts_step = 1 if options.two_hosts else TWO_HOSTS_EVERY
         at_once = KAFKA_AT_ONCE if options.kafka else AT_ONCE
         for start in range(options.seed, options.seed + options.count, at_once):
             seeds = range(start, min(start + at_once, options.seed + options.count))
-            judged = _with_kafka(judges[0], seeds) if options.kafka else _run(judges, seeds, every)
+            judged = (
+                _with_kafka(judges[0], seeds)
+                if options.kafka
+                else _run(judges, seeds, two_hosts_step)
+            )
             for topologies, outcome in judged:
                 total.agreed += outcome.agreed
                 total.unknown += outcome.unknown
                 if outcome.differences:
                     wrong += 1
                     _show(topologies[0].seed, outcome)
-                    for number, item in enumerate(topologies if options.keep else (), 1):
-                        (options.keep / f"{item.seed}.{number}.yaml").write_text(text_of(item))
-            done = seeds[-1] - options.seed + 1
-            took = f"{time.monotonic() - began:.0f} s"
-            print(f"{done} of {options.count}, {wrong} differ, {took}", file=sys.stderr, flush=True)
+                    for number, drawn_topology in enumerate(topologies if options.keep else (), 1):
+                        (options.keep / f"{drawn_topology.seed}.{number}.yaml").write_text(
+                            text_of(drawn_topology)
+                        )
+            done_count = seeds[-1] - options.seed + 1
+            elapsed = f"{time.monotonic() - start_time:.0f} s"
+            print(
+                f"{done_count} of {options.count}, {wrong} differ, {elapsed}",
+                file=sys.stderr,
+                flush=True,
+            )
     print(f"seeds {options.seed} to {options.seed + options.count - 1}, "
-          f"{time.monotonic() - began:.0f} s: {wrong} topologies differ")  # fmt: skip
+          f"{time.monotonic() - start_time:.0f} s: {wrong} topologies differ")  # fmt: skip
     print("agreed:", dict(total.agreed))
     print("not known:", *_lines(total.unknown), sep="\n  ")
     return 1 if wrong else 0
@@ -85,28 +95,35 @@ def _judges(with_kafka: bool) -> Iterator[list[Judge]]:
         ]
 
 
-def _run(judges: Sequence[Judge], seeds: Sequence[int], every: int) -> Iterator[Judged]:
+def _run(judges: Sequence[Judge], seeds: Sequence[int], two_hosts_step: int) -> Iterator[Judged]:
     """One of ``every`` seeds on both hosts, the others on the first."""
-    first, second = judges
-    machines = (first.host.address, second.host.address)
+    first_judge, second_judge = judges
+    machines = (first_judge.host.address, second_judge.host.address)
     slots = {seed: slot for slot, seed in enumerate(seeds)}
-    single = [seed for seed in seeds if seed % every]
-    drawn = [topology(it, machines[0], slots[it]) for it in single]
-    pairs = [two_hosts(it, machines, slots[it]) for it in seeds if it not in single]
+    single_seeds = [seed for seed in seeds if seed % two_hosts_step]
+    single_topologies = [topology(seed, machines[0], slots[seed]) for seed in single_seeds]
+    pairs = [two_hosts(seed, machines, slots[seed]) for seed in seeds if seed not in single_seeds]
     with (
-        first.running([*drawn, *(pair[0] for pair in pairs)]) as here,
-        second.running([pair[1] for pair in pairs]) as there,
+        first_judge.running([*single_topologies, *(pair[0] for pair in pairs)]) as running_on_first,
+        second_judge.running([pair[1] for pair in pairs]) as running_on_second,
         ThreadPoolExecutor(len(seeds)) as pool,
     ):
-        alone, both = here[: len(drawn)], zip(here[len(drawn) :], there, strict=True)
-        outcomes = [*pool.map(compared, alone), *pool.map(compared_on_two, both)]
-    yield from zip([*((it,) for it in drawn), *pairs], outcomes, strict=True)
+        on_first_host, on_two_hosts = (
+            running_on_first[: len(single_topologies)],
+            zip(running_on_first[len(single_topologies) :], running_on_second, strict=True),
+        )
+        outcomes = [*pool.map(compared, on_first_host), *pool.map(compared_on_two, on_two_hosts)]
+    yield from zip([*((seed,) for seed in single_topologies), *pairs], outcomes, strict=True)
 
 
-def _with_kafka(made: Judge, seeds: Sequence[int]) -> Iterator[Judged]:
-    drawn = [kafka_topology(it, made.host.address, slot) for slot, it in enumerate(seeds)]
-    with made.running(drawn) as running, ThreadPoolExecutor(len(seeds)) as pool:
-        yield from zip([(it,) for it in drawn], pool.map(compared_with_kafka, running), strict=True)
+def _with_kafka(host_judge: Judge, seeds: Sequence[int]) -> Iterator[Judged]:
+    topologies = [
+        kafka_topology(seed, host_judge.host.address, slot) for slot, seed in enumerate(seeds)
+    ]
+    with host_judge.running(topologies) as running, ThreadPoolExecutor(len(seeds)) as pool:
+        yield from zip(
+            [(seed,) for seed in topologies], pool.map(compared_with_kafka, running), strict=True
+        )
 
 
 def _show(seed: int, outcome: Outcome) -> None:

@@ -23,7 +23,7 @@ from earshot.topology.names import (
 )
 from earshot.topology.walk import walk, worst
 from earshot.topology.ways import Answer, Hop, Stage, Trace
-from tests.topologies.engine import Running, Tried
+from tests.topologies.engine import ProbeResult, Running
 from tests.topologies.generate import Topology
 
 Address_ = tuple[str, int]
@@ -59,33 +59,45 @@ def compared(running: Running) -> Outcome:
     model = modelled(text_of(running.topology))
     outcome = Outcome()
     addresses = sorted(set(addresses_in(model)))
-    seen: dict[tuple[str, Address_], Tried] = {}
+    answers_by_place_and_address: dict[tuple[str, Address_], ProbeResult] = {}
     places = (HOST, *model.containers)
     with ThreadPoolExecutor(len(places)) as pool:
         answers = pool.map(lambda place: running.ask(place, addresses), places)
-        asked = dict(zip(places, answers, strict=True))
+        answers_by_place = dict(zip(places, answers, strict=True))
     for place in places:
-        for address, tried in zip(addresses, asked[place], strict=True):
-            seen[place, address] = tried
-            outcome_of(model, running, place, address, tried, outcome)
+        for address, probe in zip(addresses, answers_by_place[place], strict=True):
+            answers_by_place_and_address[place, address] = probe
+            outcome_of(model, running, place, address, probe, outcome)
     for client in model.bootstraps:
-        for item in walk(model, client).connections:
-            for sent in item.sent:
-                at = None if sent.trace is None else sent.trace.address
-                if at is None:
+        for connection in walk(model, client).connections:
+            for second_connection in connection.sent:
+                second_address = (
+                    None if second_connection.trace is None else second_connection.trace.address
+                )
+                if second_address is None:
                     continue
-                met = seen[client.service, (at.host, at.port)]
-                greeted = {it for it in met.greetings.values() if it}
-                mine = {it for it in greeted if it.split()[0] == sent.broker.service}
-                arrives = bool(mine) and mine == greeted
+                second_probe = answers_by_place_and_address[
+                    client.service, (second_address.host, second_address.port)
+                ]
+                greeted = {greeting for greeting in second_probe.greetings.values() if greeting}
+                broker_greetings = {
+                    greeting
+                    for greeting in greeted
+                    if greeting.split()[0] == second_connection.broker.service
+                }
+                arrives = bool(broker_greetings) and broker_greetings == greeted
                 # a place greets, and speaks no security protocol
-                expected = worst(it for it in sent.hops if it.stage is not Stage.PROTOCOL)
+                expected = worst(
+                    hop for hop in second_connection.hops if hop.stage is not Stage.PROTOCOL
+                )
                 if expected is Answer.UNKNOWN:
-                    outcome.unknown["walk: " + cause_of(sent.hops)] += 1
+                    outcome.unknown["walk: " + cause_of(second_connection.hops)] += 1
                 elif (expected is Answer.YES) != arrives:
+                    hops = [str(hop) for hop in second_connection.hops]
                     outcome.differences.append(
-                        f"walk of {client.service} by {item.trace.address} to {sent.broker.service}"
-                        f": model {expected}, {[str(it) for it in sent.hops]}; greeted {greeted}"
+                        f"walk of {client.service} by {connection.trace.address} to "
+                        f"{second_connection.broker.service}: model {expected}, {hops}; "
+                        f"greeted {greeted}"
                     )
                 else:
                     outcome.agreed["walk"] += 1
@@ -94,13 +106,13 @@ def compared(running: Running) -> Outcome:
 
 def cause_of(hops: tuple[Hop, ...]) -> str:
     """The first fact that is not known, without the names of this topology."""
-    return generic(next((it.because for it in hops if it.answer is Answer.UNKNOWN), ""))
+    return generic(next((hop.because for hop in hops if hop.answer is Answer.UNKNOWN), ""))
 
 
 def addresses_in(model: Deployment) -> Iterator[Address_]:
     for client in model.bootstraps:
-        for it in client.addresses:
-            yield it.host, it.port
+        for address in client.addresses:
+            yield address.host, address.port
     for broker in model.brokers:
         for endpoint in broker.endpoints or ():
             if endpoint.advertised is not None:
@@ -117,30 +129,32 @@ def outcome_of(
     running: Running,
     place: str,
     address: Address_,
-    tried: Tried,
+    probe: ProbeResult,
     outcome: Outcome,
 ) -> None:
     """Compare one trace: what the host means, and who answers."""
     trace = model.trace(place, Address(*address))
     meant = model.names.resolve(place, address[0])
-    resolved = _resolved(model, running, place, meant, tried)
-    end_of(trace, place, resolved, tried, outcome)
+    resolved = _resolved(model, running, place, meant, probe)
+    end_of(trace, place, resolved, probe, outcome)
 
 
-def end_of(trace: Trace, place: str, resolved: bool | None, tried: Tried, outcome: Outcome) -> None:
+def end_of(
+    trace: Trace, place: str, resolved: bool | None, probe: ProbeResult, outcome: Outcome
+) -> None:
     """Compare what ``trace`` predicts; ``resolved``: its first hop is as predicted."""
-    where = f"{place or 'HOST'} -> {trace.address}"
-    said = f"model {[f'{it.stage} {it.answer}: {it.because}' for it in trace.hops]}"
-    saw = f"saw {tried.error or dict(tried.greetings)}"
+    trace_text = f"{place or 'HOST'} -> {trace.address}"
+    model_text = f"model {[f'{hop.stage} {hop.answer}: {hop.because}' for hop in trace.hops]}"
+    observed_text = f"saw {probe.error or dict(probe.greetings)}"
     if resolved is False:
-        outcome.differences.append(f"resolve: {where}: {said}; {saw}")
+        outcome.differences.append(f"resolve: {trace_text}: {model_text}; {observed_text}")
     elif resolved is True:
         outcome.agreed[Stage.RESOLVE] += 1
-    greeted = {it for it in tried.greetings.values() if it}
+    greeted = {greeting for greeting in probe.greetings.values() if greeting}
     arrivals = {
-        f"{it.broker.service} {it.endpoint.name}"
-        for it in trace.ends
-        if isinstance(it, ReachedListener)
+        f"{end.broker.service} {end.endpoint.name}"
+        for end in trace.ends
+        if isinstance(end, ReachedListener)
     }
     if trace.answer is Answer.UNKNOWN:
         fact = trace.end.fact if isinstance(trace.end, Unknown) else trace.doubt
@@ -148,19 +162,19 @@ def end_of(trace: Trace, place: str, resolved: bool | None, tried: Tried, outcom
     elif (trace.answer is Answer.NO and greeted) or (
         trace.answer is Answer.YES and arrivals != greeted and not _partly(trace, greeted)
     ):
-        outcome.differences.append(f"end: {where}: {said}; {saw}")
+        outcome.differences.append(f"end: {trace_text}: {model_text}; {observed_text}")
     else:
         outcome.agreed["end"] += 1
 
 
 def _partly(trace: Trace, greeted: set[str]) -> bool:
     """Of several targets one is not known: those that are must have greeted."""
-    known = {
-        f"{it.broker.service} {it.endpoint.name}"
-        for it in trace.ends
-        if isinstance(it, ReachedListener)
+    known_greetings = {
+        f"{end.broker.service} {end.endpoint.name}"
+        for end in trace.ends
+        if isinstance(end, ReachedListener)
     }
-    return any(isinstance(it, Unknown) for it in trace.ends) and known <= greeted
+    return any(isinstance(end, Unknown) for end in trace.ends) and known_greetings <= greeted
 
 
 def _resolved(
@@ -168,45 +182,53 @@ def _resolved(
     running: Running,
     place: str,
     meant: Resolution | UnresolvedName | Unknown,
-    tried: Tried,
+    probe: ProbeResult,
 ) -> bool | None:
     """Whether the addresses are those of what is meant; None where that is not known."""
     if isinstance(meant, Unknown) or (isinstance(meant, Resolution) and meant.doubt):
         return None
     if isinstance(meant, UnresolvedName):
-        return bool(tried.error)
-    if tried.error:
+        return bool(probe.error)
+    if probe.error:
         return False
-    found = set(tried.greetings)
-    owned = {
+    resolved_addresses = set(probe.greetings)
+    service_by_address = {
         address: service
-        for service, own in running.addresses.items()
-        for addresses in own.values()
+        for service, networks in running.addresses.items()
+        for addresses in networks.values()
         for address in addresses
     }
     for target in meant.targets:
         if isinstance(target, Loopback):
-            if not all(it.startswith("127.") or it in ("::1", "0.0.0.0") for it in found):
+            if not all(
+                address.startswith("127.") or address in ("::1", "0.0.0.0")
+                for address in resolved_addresses
+            ):
                 return False
         elif isinstance(target, Machine):
-            if found & set(owned):
+            if resolved_addresses & set(service_by_address):
                 return False
         elif isinstance(target, Member):
             key = _key(running, target.network)
-            own = running.addresses[target.service]
+            networks = running.addresses[target.service]
             possible = (
-                own.get(key, set()) if _is_certain(model, place) else set().union(*own.values())
+                networks.get(key, set())
+                if _is_certain(model, place)
+                else set().union(*networks.values())
             )
-            if not found & possible:
+            if not resolved_addresses & possible:
                 return False
-    members = [it for it in meant.targets if isinstance(it, Member)]
-    return len(members) == 0 or len(found) <= FAMILIES * len({*members})
+    members = [target for target in meant.targets if isinstance(target, Member)]
+    return len(members) == 0 or len(resolved_addresses) <= FAMILIES * len({*members})
 
 
 def _is_certain(model: Deployment, place: str) -> bool:
     """Whether the order of its networks does not depend on the project's name."""
-    own = model.containers.get(model.names.owner(place))
-    return own is None or len({it.is_named for it in own.networks}) < 2
+    owner_container = model.containers.get(model.names.owner(place))
+    return (
+        owner_container is None
+        or len({network.is_named for network in owner_container.networks}) < 2
+    )
 
 
 def _key(running: Running, network: str) -> str:
@@ -220,4 +242,4 @@ def _key(running: Running, network: str) -> str:
 def generic(fact: str) -> str:
     """A fact without the names of this topology."""
     words = fact.split()
-    return " ".join(it for it in words if not any(c.isdigit() for c in it))
+    return " ".join(word for word in words if not any(character.isdigit() for character in word))

@@ -28,7 +28,7 @@ NO_NAMESERVER = "127.0.0.1"
 
 
 @dataclass(frozen=True)
-class Tried:
+class ProbeResult:
     """What one place saw of one address: who greeted, by address; ``error`` where no name."""
 
     error: str
@@ -47,7 +47,7 @@ class Running:
     ids: dict[str, str] = field(default_factory=dict)
     """By service, the id of its container."""
 
-    def ask(self, place: str, addresses: Sequence[tuple[str, int]]) -> list[Tried]:
+    def ask(self, place: str, addresses: Sequence[tuple[str, int]]) -> list[ProbeResult]:
         """What ``place`` sees of each address; an empty place is the machine."""
         folder = self.folder.parent if not place else self.folder
         with socket.socket(socket.AF_UNIX) as connection:
@@ -56,15 +56,15 @@ class Running:
             with connection.makefile("rw") as stream:
                 stream.write(json.dumps(list(addresses)) + "\n")
                 stream.flush()
-                return [Tried(**item) for item in json.loads(stream.readline())]
+                return [ProbeResult(**probe) for probe in json.loads(stream.readline())]
 
     def run(self, service: str, command: str) -> tuple[int, str]:
         """The exit code of a shell's ``command`` in the container, and its standard output."""
         assert self.client is not None
-        done = self.client.containers.get(self.ids[service]).exec_run(
+        completed = self.client.containers.get(self.ids[service]).exec_run(
             ["sh", "-c", command], stderr=False
         )
-        return int(done.exit_code), done.output.decode(errors="replace")
+        return int(completed.exit_code), completed.output.decode(errors="replace")
 
     def logs(self, service: str) -> str:
         """What the container's process printed."""
@@ -86,24 +86,29 @@ class Judge:
     @contextlib.contextmanager
     def running(self, topologies: Sequence[Topology]) -> Iterator[list[Running]]:
         """``topologies`` at once, all of them gone at the end."""
-        made = [Running(it, self.folder / f"t{it.seed}", client=self.client) for it in topologies]
+        running_topologies = [
+            Running(drawn_topology, self.folder / f"t{drawn_topology.seed}", client=self.client)
+            for drawn_topology in topologies
+        ]
         try:
             with ThreadPoolExecutor(6) as pool:
-                list(pool.map(self._start, made))
-            yield made
+                list(pool.map(self._start, running_topologies))
+            yield running_topologies
         finally:
             with ThreadPoolExecutor(6) as pool:
-                list(pool.map(self._remove, made))
+                list(pool.map(self._remove, running_topologies))
 
     def _start(self, running: Running) -> None:
         running.folder.mkdir()
         document = running.topology.document
         api = self.client.api
-        real = {key: network_name(document, key, running) for key in document["networks"]}
+        network_names = {key: network_name(document, key, running) for key in document["networks"]}
         for key, top in document["networks"].items():
-            pools = [docker.types.IPAMPool(subnet=it["subnet"]) for it in top["ipam"]["config"]]
+            pools = [
+                docker.types.IPAMPool(subnet=config["subnet"]) for config in top["ipam"]["config"]
+            ]
             api.create_network(
-                real[key],
+                network_names[key],
                 driver="bridge",
                 internal=bool(top.get("internal")),
                 enable_ipv6=bool(top.get("enable_ipv6")),
@@ -114,7 +119,7 @@ class Judge:
         services = document["services"]
         order = sorted(services, key=lambda name: _waits(services[name]))
         for name in order:
-            started[name] = self._create(running, name, services[name], real, started)
+            started[name] = self._create(running, name, services[name], network_names, started)
             api.start(started[name])
         end = time.monotonic() + READY_SECONDS
         for name in services:
@@ -125,12 +130,19 @@ class Judge:
                 if time.monotonic() > end:
                     raise TimeoutError(f"{name}: {api.logs(started[name]).decode()}")
                 time.sleep(0.05)
-        keys = {value: key for key, value in real.items()} | {"bridge": ""}
+        keys = {value: key for key, value in network_names.items()} | {"bridge": ""}
         for name, id in started.items():
             settings = api.inspect_container(id)["NetworkSettings"]["Networks"]
             running.addresses[name] = {
-                keys[net]: {it for it in (own["IPAddress"], own["GlobalIPv6Address"]) if it}
-                for net, own in settings.items()
+                keys[net]: {
+                    address
+                    for address in (
+                        endpoint_settings["IPAddress"],
+                        endpoint_settings["GlobalIPv6Address"],
+                    )
+                    if address
+                }
+                for net, endpoint_settings in settings.items()
                 if net in keys
             }
 
@@ -139,17 +151,17 @@ class Judge:
         running: Running,
         name: str,
         service: Document,
-        real: Mapping[str, str],
+        network_names: Mapping[str, str],
         started: Mapping[str, str],
     ) -> str:
         api = self.client.api
         mode = str(service.get("network_mode", ""))
-        joined = {} if mode else service.get("networks") or {"default": {}}
-        first = next(iter(joined), None)
+        service_networks = {} if mode else service.get("networks") or {"default": {}}
+        first_network = next(iter(service_networks), None)
         if mode.startswith("service:"):
             mode = f"container:{started[mode.removeprefix('service:')]}"
         config = api.create_host_config(
-            network_mode=mode or real[str(first)],
+            network_mode=mode or network_names[str(first_network)],
             binds=[f"{running.folder}:{MOUNTED}", f"{PLACE}:/place.py:ro"],
             port_bindings=None if mode == "host" else bindings(service),
             extra_hosts=_hosts(service),
@@ -158,13 +170,16 @@ class Judge:
             init=True,
         )
         links = _links(running, service)
-        own = {key: self._endpoint(name, it or {}, links) for key, it in joined.items()}
+        endpoint_configs = {
+            key: self._endpoint(name, network_config or {}, links)
+            for key, network_config in service_networks.items()
+        }
         image, command = self.image, ["python3", "/place.py", MOUNTED, name]
         environment = service["environment"]
         if self._runs_kafka(service):
             image, command = self.kafka_image, []
             environment = {"KAFKA_HEAP_OPTS": HEAP, **environment}
-        made = api.create_container(
+        container = api.create_container(
             image,
             command or None,
             name=_container_name(running, name),
@@ -172,33 +187,40 @@ class Judge:
             environment=environment,
             ports=None if mode == "host" else _exposed(service),
             host_config=config,
-            networking_config=api.create_networking_config({real[first]: own[first]})
-            if first is not None
+            networking_config=api.create_networking_config(
+                {network_names[first_network]: endpoint_configs[first_network]}
+            )
+            if first_network is not None
             else None,
             labels={"judge": str(running.topology.seed)},
         )
-        for key in list(joined)[1:]:
-            api.connect_container_to_network(made["Id"], real[key], **self._plain(own[key]))
-        return str(made["Id"])
+        for key in list(service_networks)[1:]:
+            api.connect_container_to_network(
+                container["Id"], network_names[key], **self._plain(endpoint_configs[key])
+            )
+        return str(container["Id"])
 
     def _runs_kafka(self, service: Document) -> bool:
         return bool(self.kafka_image) and "KAFKA_PROCESS_ROLES" in service["environment"]
 
-    def _endpoint(self, name: str, own: Document, links: list[tuple[str, str]]) -> Any:
-        aliases = [name, *own.get("aliases", [])]
+    def _endpoint(self, name: str, network_config: Document, links: list[tuple[str, str]]) -> Any:
+        aliases = [name, *network_config.get("aliases", [])]
         return self.client.api.create_endpoint_config(
             aliases=aliases,
             links=links or None,
-            ipv4_address=own.get("ipv4_address"),
-            ipv6_address=own.get("ipv6_address"),
+            ipv4_address=network_config.get("ipv4_address"),
+            ipv6_address=network_config.get("ipv6_address"),
         )
 
     @staticmethod
     def _plain(config: Mapping[str, Any]) -> dict[str, Any]:
         """An endpoint's configuration as the arguments of a second network's connection."""
-        own = config.get("IPAMConfig") or {}
-        addresses = {"ipv4_address": own.get("IPv4Address"), "ipv6_address": own.get("IPv6Address")}
-        links = [tuple(item.split(":")) for item in config.get("Links") or []]
+        ipam_config = config.get("IPAMConfig") or {}
+        addresses = {
+            "ipv4_address": ipam_config.get("IPv4Address"),
+            "ipv6_address": ipam_config.get("IPv6Address"),
+        }
+        links = [tuple(link.split(":")) for link in config.get("Links") or []]
         return {"aliases": config["Aliases"], **addresses, "links": links or None}
 
     def _remove(self, running: Running) -> None:
@@ -220,40 +242,40 @@ def _waits(service: Document) -> bool:
 
 
 def _container_name(running: Running, service: str) -> str:
-    given = running.topology.document["services"][service].get("container_name")
-    return str(given or f"p{running.topology.seed}-{service}-1")
+    explicit_name = running.topology.document["services"][service].get("container_name")
+    return str(explicit_name or f"p{running.topology.seed}-{service}-1")
 
 
 def _links(running: Running, service: Document) -> list[tuple[str, str]]:
-    found = []
-    for item in service.get("links", []):
-        target, _, name = item.partition(":")
-        found.append((_container_name(running, target), name or target))
-    return found
+    links = []
+    for link in service.get("links", []):
+        target, _, name = link.partition(":")
+        links.append((_container_name(running, target), name or target))
+    return links
 
 
 def _hosts(service: Document) -> dict[str, str] | None:
-    pairs = (item.partition(":") for item in service.get("extra_hosts", []))
+    pairs = (entry_text.partition(":") for entry_text in service.get("extra_hosts", []))
     return {name: address for name, _, address in pairs} or None
 
 
 def bindings(service: Document) -> dict[int, Any]:
     """The published ports of the machine by container port, computed without the model."""
-    found: dict[int, Any] = {}
-    for item in service.get("ports", []):
-        if isinstance(item, dict):
-            found[int(item["target"])] = int(item["published"])
+    ports_by_container_port: dict[int, Any] = {}
+    for port_entry in service.get("ports", []):
+        if isinstance(port_entry, dict):
+            ports_by_container_port[int(port_entry["target"])] = int(port_entry["published"])
             continue
-        text, address = str(item), ""
+        text, address = str(port_entry), ""
         if text.startswith("["):
             address, _, text = text[1:].partition("]:")
-        *outside, inside = text.split(":")
-        address = outside[0] if len(outside) == 2 else address
-        first, _, last = inside.partition("-")
-        for i in range(int(last or first) - int(first) + 1):
-            host = int(outside[-1].partition("-")[0]) + i if outside else None
-            found[int(first) + i] = (address, host) if address else host
-    return found
+        *host_part, container_part = text.split(":")
+        address = host_part[0] if len(host_part) == 2 else address
+        first_port, _, last_port = container_part.partition("-")
+        for i in range(int(last_port or first_port) - int(first_port) + 1):
+            host = int(host_part[-1].partition("-")[0]) + i if host_part else None
+            ports_by_container_port[int(first_port) + i] = (address, host) if address else host
+    return ports_by_container_port
 
 
 def _exposed(service: Document) -> list[int]:
@@ -274,9 +296,11 @@ def judge(
     hosts = folder / "hosts"
     lines = [f"{address} {name}\n" for name, address in (names or {}).items()]
     hosts.write_text("".join(("127.0.0.1 localhost\n::1 localhost\n", *lines)))
-    bound = f"mount --bind {resolver} /etc/resolv.conf && mount --bind {hosts} /etc/hosts"
-    there = f"{bound} && exec {sys.executable} {PLACE} {folder} ''"
-    command = host.inside("unshare", "--mount", "--propagation", "private", "sh", "-c", there)
+    mount_command = f"mount --bind {resolver} /etc/resolv.conf && mount --bind {hosts} /etc/hosts"
+    start_command = f"{mount_command} && exec {sys.executable} {PLACE} {folder} ''"
+    command = host.inside(
+        "unshare", "--mount", "--propagation", "private", "sh", "-c", start_command
+    )
     machine = subprocess.Popen(command, stdin=subprocess.DEVNULL)
     try:
         with contextlib.closing(host.engine.client()) as client:

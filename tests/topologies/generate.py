@@ -30,7 +30,7 @@ class Maker:
     modes: tuple[str, ...] = ("",) * 85 + ("host",) * 8 + ("bridge",) * 7
 
     def __init__(self, chance: random.Random, seed: int, machine: str, slot: int) -> None:
-        self.chance = chance
+        self.random = chance
         self.seed = seed
         self.machine = machine
         self.slot = slot
@@ -38,13 +38,13 @@ class Maker:
         self.brokers = [f"kafka{i}" for i in range(1, chance.choice((1, 1, 2, 3)) + 1)]
         self.clients = [f"app{i}" for i in range(1, chance.choice((1, 2, 2, 3)) + 1)]
         self.keys = chance.choice((["default"], ["default"], ["front", "back"], ["front", "back"]))
-        self.internal = {it for it in self.keys if chance.random() < 0.2}
-        self.named = {it for it in self.keys if chance.random() < 0.5}
+        self.internal = {key for key in self.keys if chance.random() < 0.2}
+        self.named_networks = {key for key in self.keys if chance.random() < 0.5}
         self.services: dict[str, Document] = {}
         self.listeners: dict[str, list[tuple[str, int]]] = {}
-        self.also: list[str] = []
+        self.extra_hosts: list[str] = []
         """Hosts beyond this machine that brokers may advertise and clients may have entries for."""
-        self.fixed = chance.random() < 0.25
+        self.has_fixed_addresses = chance.random() < 0.25
         self.ipv6 = chance.random() < 0.25
 
     def subnet(self, key: str) -> str:
@@ -68,7 +68,7 @@ class Maker:
                 networks[key]["ipam"]["config"].append({"subnet": f"{self.prefix(key)}::/64"})
             if key in self.internal:
                 networks[key]["internal"] = True
-            if key in self.named:
+            if key in self.named_networks:
                 networks[key]["name"] = f"net{self.seed}{key}"
         return {"services": self.services, "networks": networks}
 
@@ -77,32 +77,32 @@ class Maker:
         return self.next_port
 
     def broker(self, name: str, number: int) -> Document:
-        found: Document = {"image": self.image}
-        mode = self.chance.choice(self.modes)
+        service: Document = {"image": self.image}
+        mode = self.random.choice(self.modes)
         if mode:
-            found["network_mode"] = mode
+            service["network_mode"] = mode
         else:
-            self.attach(found, name, number)
-        if self.chance.random() < 0.25:
-            found["hostname"] = f"host-{name}"
-        if self.chance.random() < 0.25:
-            found["container_name"] = f"box{self.seed}-{name}"
+            self.attach(service, name, number)
+        if self.random.random() < 0.25:
+            service["hostname"] = f"host-{name}"
+        if self.random.random() < 0.25:
+            service["container_name"] = f"box{self.seed}-{name}"
         listeners: list[str] = []
         advertised: list[str] = []
         ports: list[object] = []
-        for position, listener in enumerate(("INNER", "OUTER")[: self.chance.choice((1, 2, 2))]):
+        for position, listener in enumerate(("INNER", "OUTER")[: self.random.choice((1, 2, 2))]):
             bind = self.port() if mode == "host" else 9092 + 1000 * position
-            listeners.append(f"{listener}://{self.bind(found, name)}:{bind}")
+            listeners.append(f"{listener}://{self.bind(service, name)}:{bind}")
             outside = self.published(ports, bind, mode)
-            host, port = self.advertised(name, found, bind, outside)
+            host, port = self.advertised(name, service, bind, outside)
             advertised.append(f"{listener}://{host}:{port}")
             self.listeners.setdefault(name, []).append((host, port))
             self.listeners[name].append((name, bind))
             if outside:
                 self.listeners[name].append(("localhost", outside))
         if ports and mode != "host":
-            found["ports"] = ports
-        found["environment"] = {
+            service["ports"] = ports
+        service["environment"] = {
             "KAFKA_NODE_ID": str(number),
             "KAFKA_ZOOKEEPER_CONNECT": "zookeeper.test:2181",
             "KAFKA_LISTENERS": ",".join(listeners),
@@ -110,40 +110,40 @@ class Maker:
             "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "INNER:PLAINTEXT,OUTER:PLAINTEXT",
             "KAFKA_INTER_BROKER_LISTENER_NAME": "INNER",
         }
-        return found
+        return service
 
-    def attach(self, found: Document, name: str, number: int) -> None:
+    def attach(self, service: Document, name: str, number: int) -> None:
         """One network, or two; aliases, also one that several brokers have; fixed addresses."""
-        keys = self.chance.sample(self.keys, self.chance.randint(1, len(self.keys)))
+        keys = self.random.sample(self.keys, self.random.randint(1, len(self.keys)))
         networks: Document = {}
         for key in keys:
-            own: Document = {}
+            network_config: Document = {}
             aliases = []
-            if self.chance.random() < 0.3:
-                aliases.append(f"{name}.{key}.test" if self.chance.random() < 0.3 else f"{name}-a")
-            if self.chance.random() < 0.15:
+            if self.random.random() < 0.3:
+                aliases.append(f"{name}.{key}.test" if self.random.random() < 0.3 else f"{name}-a")
+            if self.random.random() < 0.15:
                 aliases.append("brokers")
             if aliases:
-                own["aliases"] = aliases
-            if self.fixed:
-                own["ipv4_address"] = f"{self.subnet(key)}.{100 + number}"
+                network_config["aliases"] = aliases
+            if self.has_fixed_addresses:
+                network_config["ipv4_address"] = f"{self.subnet(key)}.{100 + number}"
                 if self.ipv6:
-                    own["ipv6_address"] = f"{self.prefix(key)}::{100 + number}"
-            networks[key] = own
+                    network_config["ipv6_address"] = f"{self.prefix(key)}::{100 + number}"
+            networks[key] = network_config
         if keys != ["default"] or any(networks.values()):
-            found["networks"] = networks
+            service["networks"] = networks
 
-    def bind(self, found: Document, name: str) -> str:
+    def bind(self, service: Document, name: str) -> str:
         kinds = ["", "0.0.0.0", "127.0.0.1", "localhost", "[::]", "[::1]"]
         weights = [45, 40, 5, 3, *([10, 3] if self.ipv6 else [0, 0])]
-        if not found.get("network_mode"):
+        if not service.get("network_mode"):
             kinds.append(name)
             weights.append(7)
-        return self.chance.choices(kinds, weights)[0]
+        return self.random.choices(kinds, weights)[0]
 
     def published(self, ports: list[object], bind: int, mode: str) -> int:
         """Publish a port in one of Compose's forms; the port of the machine, 0 where none is."""
-        form = self.chance.choices(
+        form = self.random.choices(
             (
                 "no",
                 "plain",
@@ -178,42 +178,59 @@ class Maker:
             ports.append(f"{address}{outside}:{bind}")
         return outside
 
-    def advertised(self, name: str, found: Document, bind: int, outside: int) -> tuple[str, int]:
+    def advertised(self, name: str, service: Document, bind: int, outside: int) -> tuple[str, int]:
         hosts = [name, name, "localhost", "127.0.0.1", "host.docker.internal", self.machine]
-        hosts += [self.chance.choice(self.brokers), "nothing", "brokers", "kafka.example.com"]
-        hosts += [str(found[key]) for key in ("hostname", "container_name") if key in found]
-        hosts += self.also
-        for key, own in found.get("networks", {}).items():
-            hosts += own.get("aliases", [])
-            hosts += [own["ipv4_address"]] if "ipv4_address" in own else []
-            hosts += [f"[{own['ipv6_address']}]"] if "ipv6_address" in own else []
+        hosts += [self.random.choice(self.brokers), "nothing", "brokers", "kafka.example.com"]
+        hosts += [str(service[key]) for key in ("hostname", "container_name") if key in service]
+        hosts += self.extra_hosts
+        for key, network_config in service.get("networks", {}).items():
+            hosts += network_config.get("aliases", [])
+            hosts += [network_config["ipv4_address"]] if "ipv4_address" in network_config else []
+            hosts += (
+                [f"[{network_config['ipv6_address']}]"] if "ipv6_address" in network_config else []
+            )
             hosts.append(f"{name}.{key}")
-            hosts += [f"{name}.net{self.seed}{key}"] if key in self.named else []
-        port = self.chance.choice([bind, bind, outside or bind, outside or bind, 9999])
-        return self.chance.choice(hosts), port
+            hosts += [f"{name}.net{self.seed}{key}"] if key in self.named_networks else []
+        port = self.random.choice([bind, bind, outside or bind, outside or bind, 9999])
+        return self.random.choice(hosts), port
 
     def client(self, name: str, number: int, mode: str | None = None) -> Document:
         """A client; ``mode`` is its `network_mode`, drawn without it."""
-        found: Document = {"image": "example/app"}
-        modes = ["", "host", "bridge", "none", *(f"service:{it}" for it in self.brokers[:1])]
-        mode = self.chance.choices(modes, (78, 6, 6, 2, 8))[0] if mode is None else mode
+        service: Document = {"image": "example/app"}
+        modes = [
+            "",
+            "host",
+            "bridge",
+            "none",
+            *(f"service:{broker}" for broker in self.brokers[:1]),
+        ]
+        mode = self.random.choices(modes, (78, 6, 6, 2, 8))[0] if mode is None else mode
         if mode:
-            found["network_mode"] = mode
+            service["network_mode"] = mode
         else:
-            self.attach(found, name, 50 + number)
-        if self.chance.random() < 0.2 and not mode.startswith(("service", "none")):
-            to = self.chance.choice(["host-gateway", self.machine, "127.0.0.1", *self.also[:1]])
-            to = to if self.chance.random() < 0.8 else f"{self.subnet(self.keys[0])}.101"
-            named = ["host.docker.internal", "kafka.example.com", "kafka1", *self.also[1:]]
-            host = self.chance.choice(named)
-            found["extra_hosts"] = [f"{host}:{to}"]
-        if not mode and self.chance.random() < 0.2:
-            to = self.chance.choice(self.brokers)
-            if "network_mode" not in self.services[to]:
-                found["links"] = [self.chance.choice((to, f"{to}:linked"))]
-        known = [it for items in self.listeners.values() for it in items]
-        known += [("linked", 9092), ("brokers", 9092), ("host.docker.internal", 9999)]
-        chosen = self.chance.sample(known, min(len(known), self.chance.choice((1, 1, 2))))
+            self.attach(service, name, 50 + number)
+        if self.random.random() < 0.2 and not mode.startswith(("service", "none")):
+            target = self.random.choice(
+                ["host-gateway", self.machine, "127.0.0.1", *self.extra_hosts[:1]]
+            )
+            target = target if self.random.random() < 0.8 else f"{self.subnet(self.keys[0])}.101"
+            host_names = [
+                "host.docker.internal",
+                "kafka.example.com",
+                "kafka1",
+                *self.extra_hosts[1:],
+            ]
+            host = self.random.choice(host_names)
+            service["extra_hosts"] = [f"{host}:{target}"]
+        if not mode and self.random.random() < 0.2:
+            target = self.random.choice(self.brokers)
+            if "network_mode" not in self.services[target]:
+                service["links"] = [self.random.choice((target, f"{target}:linked"))]
+        known_addresses = [broker for items in self.listeners.values() for broker in items]
+        known_addresses += [("linked", 9092), ("brokers", 9092), ("host.docker.internal", 9999)]
+        chosen = self.random.sample(
+            known_addresses, min(len(known_addresses), self.random.choice((1, 1, 2)))
+        )
         text = ",".join(f"{host}:{port}" for host, port in chosen)
-        found["environment"] = {"KAFKA_BOOTSTRAP_SERVERS": text}
-        return found
+        service["environment"] = {"KAFKA_BOOTSTRAP_SERVERS": text}
+        return service

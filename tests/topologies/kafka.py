@@ -45,55 +45,62 @@ class _KafkaMaker(Maker):
     modes = ("",)
 
     def document(self) -> Document:
-        made = super().document()
-        made["networks"][QUORUM] = {
+        compose_document = super().document()
+        compose_document["networks"][QUORUM] = {
             "ipam": {"config": [{"subnet": f"10.{SUBNET}.{self.slot}.0/24"}]}
         }
-        made["services"]["machine"] = self.client("machine", len(self.clients) + 1, "host")
-        return made
+        compose_document["services"]["machine"] = self.client(
+            "machine", len(self.clients) + 1, "host"
+        )
+        return compose_document
 
-    def advertised(self, name: str, found: Document, bind: int, outside: int) -> tuple[str, int]:
+    def advertised(self, name: str, service: Document, bind: int, outside: int) -> tuple[str, int]:
         """As in a file that works, in half of all cases: else hardly a record would arrive."""
-        if self.chance.random() < RIGHT:
+        if self.random.random() < RIGHT:
             return ("localhost", outside) if outside and bind != FIRST_PORT else (name, bind)
-        return super().advertised(name, found, bind, outside)
+        return super().advertised(name, service, bind, outside)
 
     def client(self, name: str, number: int, mode: str | None = None) -> Document:
-        found = super().client(name, number, mode)
-        if self.chance.random() < RIGHT:
-            first = f"{self.chance.choice(self.brokers)}:{FIRST_PORT}"
-            outside = [it for own in self.listeners.values() for it in own if it[0] == "localhost"]
-            if found.get("network_mode") == "host" and outside:
-                first = f"localhost:{self.chance.choice(outside)[1]}"
-            found["environment"] = {"KAFKA_BOOTSTRAP_SERVERS": first}
-        return found
+        service = super().client(name, number, mode)
+        if self.random.random() < RIGHT:
+            bootstrap = f"{self.random.choice(self.brokers)}:{FIRST_PORT}"
+            outside = [
+                address
+                for listener_addresses in self.listeners.values()
+                for address in listener_addresses
+                if address[0] == "localhost"
+            ]
+            if service.get("network_mode") == "host" and outside:
+                bootstrap = f"localhost:{self.random.choice(outside)[1]}"
+            service["environment"] = {"KAFKA_BOOTSTRAP_SERVERS": bootstrap}
+        return service
 
     def broker(self, name: str, number: int) -> Document:
-        found = super().broker(name, number)
-        networks = found.get("networks") or {"default": {}}
-        found["networks"] = {**networks, QUORUM: {"aliases": [_alias(number)]}}
-        own: dict[str, str] = found["environment"]
-        del own["KAFKA_ZOOKEEPER_CONNECT"]
+        service = super().broker(name, number)
+        networks = service.get("networks") or {"default": {}}
+        service["networks"] = {**networks, QUORUM: {"aliases": [_alias(number)]}}
+        variables: dict[str, str] = service["environment"]
+        del variables["KAFKA_ZOOKEEPER_CONNECT"]
         repl, quorum = f"REPL://:{REPLICATION_PORT}", f"CONTROLLER://:{CONTROLLER_PORT}"
         advertised = f"REPL://{_alias(number)}:{REPLICATION_PORT}"
         ids = range(1, len(self.brokers) + 1)
-        own |= {
+        variables |= {
             "CLUSTER_ID": "4L6g3nShT-eMCtK--X86sw",
             "KAFKA_PROCESS_ROLES": "broker,controller",
             "KAFKA_CONTROLLER_LISTENER_NAMES": "CONTROLLER",
             "KAFKA_CONTROLLER_QUORUM_VOTERS": ",".join(
                 f"{id}@{_alias(id)}:{CONTROLLER_PORT}" for id in ids
             ),
-            "KAFKA_LISTENERS": f"{own['KAFKA_LISTENERS']},{repl},{quorum}",
-            "KAFKA_ADVERTISED_LISTENERS": f"{own['KAFKA_ADVERTISED_LISTENERS']},{advertised}",
+            "KAFKA_LISTENERS": f"{variables['KAFKA_LISTENERS']},{repl},{quorum}",
+            "KAFKA_ADVERTISED_LISTENERS": f"{variables['KAFKA_ADVERTISED_LISTENERS']},{advertised}",
             "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": (
-                f"{own['KAFKA_LISTENER_SECURITY_PROTOCOL_MAP']},REPL:PLAINTEXT,CONTROLLER:PLAINTEXT"
+                f"{variables['KAFKA_LISTENER_SECURITY_PROTOCOL_MAP']},REPL:PLAINTEXT,CONTROLLER:PLAINTEXT"
             ),
             "KAFKA_INTER_BROKER_LISTENER_NAME": "REPL",
             "KAFKA_NUM_PARTITIONS": str(len(self.brokers)),
             "KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR": "1",
         }
-        return found
+        return service
 
 
 def _alias(number: int) -> str:
@@ -108,10 +115,10 @@ def compared_with_kafka(running: Running) -> Outcome:
     model, outcome = modelled(text_of(running.topology)), Outcome()
     leaders = _leaders(running)
     walks = [
-        (client.service, item, sent)
+        (client.service, connection, second_connection)
         for client in model.bootstraps
-        for item in walk(model, client).connections
-        for sent in item.sent or (None,)
+        for connection in walk(model, client).connections
+        for second_connection in connection.sent or (None,)
     ]
 
     def sends(service: str, bootstrap: str, partition: int) -> bool:
@@ -120,36 +127,39 @@ def compared_with_kafka(running: Running) -> Outcome:
             f" -p {partition} -X message.timeout.ms={MESSAGE_SECONDS * 1000} 2>&1"
         )
         for _ in range(ATTEMPTS):
-            code, said = running.run(service, command)
+            code, output = running.run(service, command)
             # kcat gives up where the first address of a host refuses; librdkafka tries the others
-            if ALL_DOWN not in said:
+            if ALL_DOWN not in output:
                 return code == 0
         return False
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        arrived = list(
+        arrivals = list(
             pool.map(
-                lambda it: sends(
-                    it[0],
-                    str(it[1].trace.address),
-                    leaders[it[2].broker.id] if it[2] is not None else 0,
+                lambda hop: sends(
+                    hop[0],
+                    str(hop[1].trace.address),
+                    leaders[hop[2].broker.id] if hop[2] is not None else 0,
                 ),
                 walks,
             )
         )
-    for (service, item, sent), arrives in zip(walks, arrived, strict=True):
-        hops = (*item.hops, *(sent.hops if sent is not None else ()))
+    for (service, connection, second_connection), arrives in zip(walks, arrivals, strict=True):
+        hops = (
+            *connection.hops,
+            *(second_connection.hops if second_connection is not None else ()),
+        )
         # kcat speaks PLAINTEXT, as all listeners here: the file need not say so
-        expected = worst(it for it in hops if it.stage is not Stage.PROTOCOL)
-        if sent is None and expected is Answer.YES:
+        expected = worst(hop for hop in hops if hop.stage is not Stage.PROTOCOL)
+        if second_connection is None and expected is Answer.YES:
             expected = Answer.NO  # a controller answers no client
         if expected is Answer.UNKNOWN:
             outcome.unknown["kafka: " + cause_of(hops)] += 1
         elif (expected is Answer.YES) != arrives:
+            broker = second_connection.broker.service if second_connection else "any broker"
             outcome.differences.append(
-                f"record of {service} by {item.trace.address} to"
-                f" {sent.broker.service if sent else 'any broker'}: model {expected},"
-                f" {[f'{it.stage} {it.answer}: {it.because}' for it in hops]};"
+                f"record of {service} by {connection.trace.address} to {broker}: model {expected},"
+                f" {[f'{hop.stage} {hop.answer}: {hop.because}' for hop in hops]};"
                 f" {'arrived' if arrives else 'did not arrive'}"
             )
         else:
@@ -160,25 +170,40 @@ def compared_with_kafka(running: Running) -> Outcome:
 def _leaders(running: Running) -> Mapping[int | None, int]:
     """By broker id, the partition that it leads; once all brokers are up."""
     services = running.topology.document["services"]
-    brokers = [it for it in services if "KAFKA_PROCESS_ROLES" in services[it]["environment"]]
+    brokers = [
+        service for service in services if "KAFKA_PROCESS_ROLES" in services[service]["environment"]
+    ]
     ask = f"kcat -J -L -b {_alias(1)}:{REPLICATION_PORT} -m 5"
-    end, said, are_up = time.monotonic() + READY_SECONDS, "", False
+    end, output, are_up = time.monotonic() + READY_SECONDS, "", False
     while time.monotonic() < end:
         # the first question for the topic makes it, on the brokers that are there
-        code, said = running.run(brokers[0], f"{ask} -t {TOPIC}" if are_up else ask)
+        code, output = running.run(brokers[0], f"{ask} -t {TOPIC}" if are_up else ask)
         # kcat may end without an output
-        answered = code == 0 and said.startswith("{")
-        seen: Mapping[str, Any] = json.loads(said) if answered else {"brokers": (), "topics": ()}
-        leaders = _led(seen["topics"])
+        answered = code == 0 and output.startswith("{")
+        metadata: Mapping[str, Any] = (
+            json.loads(output) if answered else {"brokers": (), "topics": ()}
+        )
+        leaders = _led(metadata["topics"])
         if are_up and len(leaders) == len(brokers):
             return leaders
-        are_up = are_up or len(seen["brokers"]) == len(brokers)
+        are_up = are_up or len(metadata["brokers"]) == len(brokers)
         time.sleep(0.3)
-    logs = "\n".join(running.logs(it)[-2000:] for it in brokers)
-    raise TimeoutError(f"seed {running.topology.seed}: no topic with a leader each: {said}\n{logs}")
+    logs = "\n".join(running.logs(service)[-2000:] for service in brokers)
+    raise TimeoutError(
+        f"seed {running.topology.seed}: no topic with a leader each: {output}\n{logs}"
+    )
 
 
 def _led(topics: Sequence[Mapping[str, Any]]) -> dict[int | None, int]:
     """By leader, a partition of the one topic."""
-    partitions = [it for topic in topics if topic["topic"] == TOPIC for it in topic["partitions"]]
-    return {it["leader"]: it["partition"] for it in partitions if it["leader"] > 0}
+    partitions = [
+        partition
+        for topic in topics
+        if topic["topic"] == TOPIC
+        for partition in topic["partitions"]
+    ]
+    return {
+        partition["leader"]: partition["partition"]
+        for partition in partitions
+        if partition["leader"] > 0
+    }

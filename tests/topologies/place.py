@@ -59,26 +59,28 @@ def greeting(address: str, port: int) -> Greeting:
     return text or None
 
 
-def tried(host: str, port: int) -> dict[str, object]:
+def probed(host: str, port: int) -> dict[str, object]:
     """By address that the host resolves to, who greets there."""
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        address_infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except OSError as error:
         return {"error": str(error), "greetings": {}}
-    addresses = list(dict.fromkeys(str(item[4][0]) for item in found))
-    return {"error": "", "greetings": {it: greeting(it, port) for it in addresses}}
+    addresses = list(dict.fromkeys(str(address_info[4][0]) for address_info in address_infos))
+    return {"error": "", "greetings": {address: greeting(address, port) for address in addresses}}
 
 
 def answer(connection: socket.socket) -> None:
     """One request and its answer."""
     with connection, connection.makefile("rw") as stream:
-        asked = [(str(host), int(port)) for host, port in json.loads(stream.readline())]
-        answers: list[object] = [None] * len(asked)
+        addresses = [(str(host), int(port)) for host, port in json.loads(stream.readline())]
+        answers: list[object] = [None] * len(addresses)
 
         def try_one(index: int) -> None:
-            answers[index] = tried(*asked[index])
+            answers[index] = probed(*addresses[index])
 
-        threads = [threading.Thread(target=try_one, args=(it,)) for it in range(len(asked))]
+        threads = [
+            threading.Thread(target=try_one, args=(index,)) for index in range(len(addresses))
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -96,10 +98,10 @@ def main(folder: str, service: str) -> None:
         arguments = (service, name, host.strip("[]"), int(port))
         threading.Thread(target=listen, args=arguments, daemon=True).start()
     with socket.socket(socket.AF_UNIX) as server:
-        own = Path(folder, f"{service or 'HOST'}.new")
-        server.bind(str(own))
+        socket_path = Path(folder, f"{service or 'HOST'}.new")
+        server.bind(str(socket_path))
         server.listen(16)
-        own.rename(own.with_suffix(".sock"))
+        socket_path.rename(socket_path.with_suffix(".sock"))
         while True:
             connection, _ = server.accept()
             threading.Thread(target=answer, args=(connection,), daemon=True).start()

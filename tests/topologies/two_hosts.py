@@ -25,7 +25,7 @@ from tests.topologies.compare import (
     outcome_of,
     text_of,
 )
-from tests.topologies.engine import Running, Tried
+from tests.topologies.engine import ProbeResult, Running
 from tests.topologies.generate import Maker, Topology
 
 NAMES = ("hosta.test", "hostb.test")
@@ -54,17 +54,21 @@ class Side:
 def two_hosts(seed: int, machines: tuple[str, str], slot: int) -> tuple[Topology, Topology]:
     """A broker and clients on the first host, the other brokers and a client on the second."""
     chance = random.Random(seed)
-    first, second = (Maker(chance, seed, it, slot + SLOTS * i) for i, it in enumerate(machines))
-    first.brokers = ["near1"]
-    second.clients = ["far1"]
-    first.also = [machines[1], *NAMES]
-    second.also = [machines[0], *NAMES]
-    there = second.document()
-    for name, known in second.listeners.items():
-        ports = [port for host, port in known if host == "localhost"]
+    near_maker, far_maker = (
+        Maker(chance, seed, machine, slot + SLOTS * i) for i, machine in enumerate(machines)
+    )
+    near_maker.brokers = ["near1"]
+    far_maker.clients = ["far1"]
+    near_maker.extra_hosts = [machines[1], *NAMES]
+    far_maker.extra_hosts = [machines[0], *NAMES]
+    far_document = far_maker.document()
+    for name, listener_addresses in far_maker.listeners.items():
+        ports = [port for host, port in listener_addresses if host == "localhost"]
         outside = [(host, port) for port in ports for host in (machines[1], NAMES[1])]
-        first.listeners[name] = [*known, *outside, *outside]
-    return Topology(seed, first.document(), machines[0]), Topology(seed, there, machines[1])
+        near_maker.listeners[name] = [*listener_addresses, *outside, *outside]
+    return Topology(seed, near_maker.document(), machines[0]), Topology(
+        seed, far_document, machines[1]
+    )
 
 
 def names_of(machines: tuple[str, str]) -> dict[str, str]:
@@ -74,22 +78,27 @@ def names_of(machines: tuple[str, str]) -> dict[str, str]:
 
 def compared_on_two(pair: tuple[Running, Running]) -> Outcome:
     """Every address of both files from every place of both hosts; then every walk of a client."""
-    sides = [Side.of(it) for it in pair]
+    sides = [Side.of(running) for running in pair]
     names = names_of((sides[0].machine, sides[1].machine))
     outcome = Outcome()
     addresses = sorted(set(_addresses(sides, names)))
-    for own, other in ((sides[0], sides[1]), (sides[1], sides[0])):
-        places = (HOST, *own.model.containers)
+    for own_side, other_side in ((sides[0], sides[1]), (sides[1], sides[0])):
+        places = (HOST, *own_side.model.containers)
         with ThreadPoolExecutor(len(places)) as pool:
-            answers = list(pool.map(lambda it, own=own: own.running.ask(it, addresses), places))
+            answers = list(
+                pool.map(
+                    lambda running, own_side=own_side: own_side.running.ask(running, addresses),
+                    places,
+                )
+            )
         for place, answer in zip(places, answers, strict=True):
-            seen = dict(zip(addresses, answer, strict=True))
-            for address, tried in seen.items():
-                _compare(own, other, place, address, names, tried, outcome)
-            for client in own.model.bootstraps:
+            probe_by_address = dict(zip(addresses, answer, strict=True))
+            for address, probe in probe_by_address.items():
+                _compare(own_side, other_side, place, address, names, probe, outcome)
+            for client in own_side.model.bootstraps:
                 if client.service == place:
                     for at in client.addresses:
-                        _walk(own, other, place, at, names, seen, outcome)
+                        _walk(own_side, other_side, place, at, names, probe_by_address, outcome)
     return outcome
 
 
@@ -103,74 +112,78 @@ def _addresses(sides: list[Side], names: dict[str, str]) -> Iterator[Address_]:
                         yield host, port.host_port
 
 
-def _meant(own: Side, place: str, host: str, names: dict[str, str]) -> str:
+def _meant(own_side: Side, place: str, host: str, names: dict[str, str]) -> str:
     """``host`` after the hosts file of ``place``."""
     if place == HOST:
         return names.get(host, host)
-    owner = own.model.names.owner(place)
-    return own.model.containers[owner].extra_hosts.get(host, host)
+    owner = own_side.model.names.owner(place)
+    return own_side.model.containers[owner].extra_hosts.get(host, host)
 
 
-def _trace(own: Side, other: Side, place: str, at: Address, names: dict[str, str]) -> Trace | None:
+def _trace(
+    own_side: Side, other_side: Side, place: str, at: Address, names: dict[str, str]
+) -> Trace | None:
     """Where an address leads that is on the other host; None for any other address."""
-    if _meant(own, place, at.host, names) != other.machine:
+    if _meant(own_side, place, at.host, names) != other_side.machine:
         return None
-    container = own.model.containers.get(own.model.names.owner(place))
+    container = own_side.model.containers.get(own_side.model.names.owner(place))
     if container is not None and (container.is_cut_off or container.network_mode == NO_NETWORK):
         hop = Hop(Stage.WAY, Answer.NO, "the client has no way out of its networks")
         return Trace(at, (hop,), Failure.NO_WAY)
-    return other.model.trace(OUTSIDE, Address(other.machine, at.port))
+    return other_side.model.trace(OUTSIDE, Address(other_side.machine, at.port))
 
 
 def _compare(
-    own: Side,
-    other: Side,
+    own_side: Side,
+    other_side: Side,
     place: str,
     address: Address_,
     names: dict[str, str],
-    tried: Tried,
+    probe: ProbeResult,
     outcome: Outcome,
 ) -> None:
-    beyond = _trace(own, other, place, Address(*address), names)
-    if beyond is not None:
-        end_of(beyond, place, set(tried.greetings) == {other.machine}, tried, outcome)
-        outcome.agreed["other host"] += beyond.answer is not Answer.UNKNOWN
+    trace_beyond = _trace(own_side, other_side, place, Address(*address), names)
+    if trace_beyond is not None:
+        end_of(trace_beyond, place, set(probe.greetings) == {other_side.machine}, probe, outcome)
+        outcome.agreed["other host"] += trace_beyond.answer is not Answer.UNKNOWN
     elif place != HOST or address[0] not in names:
-        outcome_of(own.model, own.running, place, address, tried, outcome)
+        outcome_of(own_side.model, own_side.running, place, address, probe, outcome)
 
 
 def _walk(
-    own: Side,
-    other: Side,
+    own_side: Side,
+    other_side: Side,
     place: str,
     at: Address,
     names: dict[str, str],
-    seen: dict[Address_, Tried],
+    probe_by_address: dict[Address_, ProbeResult],
     outcome: Outcome,
 ) -> None:
     """A client's second connections, to the brokers of both hosts."""
 
     def traced(address: Address) -> Trace:
-        beyond = _trace(own, other, place, address, names)
-        return own.model.trace(place, address) if beyond is None else beyond
+        trace_beyond = _trace(own_side, other_side, place, address, names)
+        return own_side.model.trace(place, address) if trace_beyond is None else trace_beyond
 
     entrance = traced(at)
     if not isinstance(entrance.end, ReachedListener):
         return
-    for broker in (*own.model.brokers, *other.model.brokers):
+    for broker in (*own_side.model.brokers, *other_side.model.brokers):
         endpoint = broker.named(entrance.end.endpoint.name)
         if endpoint is None or endpoint.advertised is None:
             continue
-        sent = traced(endpoint.advertised)
-        tried = seen.get((endpoint.advertised.host, endpoint.advertised.port))
-        expected = _expected(sent, broker)
-        if tried is None or expected is Answer.UNKNOWN:
-            fact = next((it.because for it in sent.hops if it.answer is Answer.UNKNOWN), "")
+        second_trace = traced(endpoint.advertised)
+        probe = probe_by_address.get((endpoint.advertised.host, endpoint.advertised.port))
+        expected = _expected(second_trace, broker)
+        if probe is None or expected is Answer.UNKNOWN:
+            fact = next(
+                (hop.because for hop in second_trace.hops if hop.answer is Answer.UNKNOWN), ""
+            )
             outcome.unknown["walk: " + generic(fact)] += 1
             continue
-        greeted = {it.split()[0] for it in tried.greetings.values() if it}
+        greeted = {greeting.split()[0] for greeting in probe.greetings.values() if greeting}
         if (expected is Answer.YES) != (greeted == {broker.service}):
-            hops = [str(it) for it in sent.hops]
+            hops = [str(hop) for hop in second_trace.hops]
             outcome.differences.append(
                 f"walk of {place} by {at} to {broker.service}: model {expected}, {hops}; "
                 f"greeted {greeted}"
@@ -179,10 +192,12 @@ def _walk(
             outcome.agreed["walk over two hosts"] += 1
 
 
-def _expected(sent: Trace, broker: Broker) -> Answer:
-    if sent.answer is not Answer.YES:
-        return sent.answer
-    met = {it.broker.service for it in sent.ends if isinstance(it, ReachedListener)}
-    if met == {broker.service}:
+def _expected(second_trace: Trace, broker: Broker) -> Answer:
+    if second_trace.answer is not Answer.YES:
+        return second_trace.answer
+    reached_services = {
+        end.broker.service for end in second_trace.ends if isinstance(end, ReachedListener)
+    }
+    if reached_services == {broker.service}:
         return Answer.YES
-    return Answer.UNKNOWN if broker.service in met else Answer.NO
+    return Answer.UNKNOWN if broker.service in reached_services else Answer.NO

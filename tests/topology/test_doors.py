@@ -20,31 +20,33 @@ from tests.topologies.generate import Document, Topology, topology
 MACHINE = "198.51.100.7"
 
 
-def drawn(seed: int) -> Topology:
+def random_topology_for_docker(seed: int) -> Topology:
     """A random topology without what a `docker.Container` has no property for."""
-    found = topology(seed, MACHINE, 1)
-    for key, network in found.document["networks"].items():
+    random_topology = topology(seed, MACHINE, 1)
+    for key, network in random_topology.document["networks"].items():
         network["name"] = network.get("name", f"net{key}")  # Compose's own have the project's name
-    for service in found.document["services"].values():
+    for service in random_topology.document["services"].values():
         service.pop("links", None)
         service.pop("container_name", None)
         if service.get("network_mode", "").startswith("service:"):
             service["network_mode"] = service["network_mode"].replace("service:", "container:")
-    return found
+    return random_topology
 
 
 def as_resources(document: Document) -> Deployment:
     """The same, as a Pulumi program registers it."""
     networks = [
         RegisteredResource(
-            NETWORK, f"urn:{key}", {"name": it["name"], "internal": it.get("internal", False)}
+            NETWORK,
+            f"urn:{key}",
+            {"name": network["name"], "internal": network.get("internal", False)},
         )
-        for key, it in document["networks"].items()
+        for key, network in document["networks"].items()
     ]
     stack = RegisteredStack(networks)
     services = [
-        in_stack(read_service(inputs(document, name, it)), name, stack)
-        for name, it in document["services"].items()
+        in_stack(read_service(inputs(document, name, service)), name, stack)
+        for name, service in document["services"].items()
     ]
     return deployment(services)
 
@@ -52,12 +54,16 @@ def as_resources(document: Document) -> Deployment:
 def inputs(document: Document, name: str, service: Document) -> dict[str, Any]:
     """The inputs of `docker.Container`."""
     mode = service.get("network_mode", "")
-    joined = {} if mode else service.get("networks") or {"default": {}}
+    joined_networks = {} if mode else service.get("networks") or {"default": {}}
     ports = []
-    for inside, outside in bindings(service).items():
-        address, port = outside if isinstance(outside, tuple) else ("", outside)
+    for container_port, published_port in bindings(service).items():
+        address, port = (
+            published_port if isinstance(published_port, tuple) else ("", published_port)
+        )
         ports.append(
-            {"internal": inside, "external": port, "ip": address} if port else {"internal": inside}
+            {"internal": container_port, "external": port, "ip": address}
+            if port
+            else {"internal": container_port}
         )
     return {
         "name": name,
@@ -69,19 +75,19 @@ def inputs(document: Document, name: str, service: Document) -> dict[str, Any]:
         "networksAdvanced": [
             {
                 "name": document["networks"][key]["name"],
-                "aliases": [name, *(own or {}).get("aliases", [])],
-                "ipv4Address": (own or {}).get("ipv4_address", ""),
+                "aliases": [name, *(network_settings or {}).get("aliases", [])],
+                "ipv4Address": (network_settings or {}).get("ipv4_address", ""),
             }
-            for key, own in joined.items()
+            for key, network_settings in joined_networks.items()
         ],
         "hosts": [
-            dict(zip(("host", "ip"), item.split(":", 1), strict=True))
-            for item in service.get("extra_hosts", [])
+            dict(zip(("host", "ip"), host_entry.split(":", 1), strict=True))
+            for host_entry in service.get("extra_hosts", [])
         ],
     }
 
 
-def shown(end: Outcome) -> str:
+def end_text(end: Outcome) -> str:
     if isinstance(end, ReachedListener):
         return f"{end.broker.service} {end.endpoint.name}"
     return "unknown" if isinstance(end, Unknown) else str(end)
@@ -89,25 +95,41 @@ def shown(end: Outcome) -> str:
 
 @pytest.mark.parametrize("seed", range(150))
 def test_the_same_walks(seed: int) -> None:
-    found = drawn(seed)
-    one, other = modelled(text_of(found)), as_resources(found.document)
-    assert list(one.containers) == list(other.containers)
-    addresses = {it for client in one.bootstraps for it in client.addresses}
-    endpoints = [it for broker in one.brokers for it in broker.for_clients]
-    addresses |= {it.advertised for it in endpoints if it.advertised}
-    addresses |= {Address("localhost", it.bind.port) for it in endpoints}
-    for place in (HOST, *one.containers):
+    random_topology = random_topology_for_docker(seed)
+    model_of_file, model_of_resources = (
+        modelled(text_of(random_topology)),
+        as_resources(random_topology.document),
+    )
+    assert list(model_of_file.containers) == list(model_of_resources.containers)
+    addresses = {bootstrap for client in model_of_file.bootstraps for bootstrap in client.addresses}
+    endpoints = [bootstrap for broker in model_of_file.brokers for bootstrap in broker.for_clients]
+    addresses |= {bootstrap.advertised for bootstrap in endpoints if bootstrap.advertised}
+    addresses |= {Address("localhost", bootstrap.bind.port) for bootstrap in endpoints}
+    for place in (HOST, *model_of_file.containers):
         for address in addresses:
-            here, there = one.trace(place, address), other.trace(place, address)
-            assert (shown(here.end), here.answer) == (shown(there.end), there.answer), (
+            trace_of_file, trace_of_resources = (
+                model_of_file.trace(place, address),
+                model_of_resources.trace(place, address),
+            )
+            assert (end_text(trace_of_file.end), trace_of_file.answer) == (
+                end_text(trace_of_resources.end),
+                trace_of_resources.answer,
+            ), (
                 place,
                 address,
             )
-    walks = [[hops(walk(it, client)) for client in it.bootstraps] for it in (one, other)]
+    walks = [
+        [hops(walk(bootstrap, client)) for client in bootstrap.bootstraps]
+        for bootstrap in (model_of_file, model_of_resources)
+    ]
     assert walks[0] == walks[1]
 
 
-def hops(found: Walk) -> list[tuple[Stage, Answer]]:
-    sent = (it.hops for entrance in found.connections for it in entrance.sent)
-    walked = (*(it.hops for it in found.connections), *sent)
-    return [(hop.stage, hop.answer) for listed in walked for hop in listed]
+def hops(client_walk: Walk) -> list[tuple[Stage, Answer]]:
+    hops_to_brokers = (
+        connection.hops for entrance in client_walk.connections for connection in entrance.sent
+    )
+    all_hops = (*(connection.hops for connection in client_walk.connections), *hops_to_brokers)
+    return [
+        (hop.stage, hop.answer) for hops_of_connection in all_hops for hop in hops_of_connection
+    ]

@@ -10,7 +10,7 @@ PRIVATE = "b-1.demo.abc123.c5.kafka.eu-central-1.amazonaws.com"
 
 
 @pytest.mark.parametrize(
-    ("host", "port", "meant"),
+    ("host", "port", "corrected_port"),
     [
         (PUBLIC, 9098, 9198),
         (PUBLIC, 9096, 9196),
@@ -23,8 +23,10 @@ PRIVATE = "b-1.demo.abc123.c5.kafka.eu-central-1.amazonaws.com"
         ("kafka.example.com", 9198, None),
     ],
 )
-def test_which_port_is_meant(host: str, port: int, meant: int | None) -> None:
-    assert corrected_address(Address(host, port)) == (Address(host, meant) if meant else None)
+def test_which_port_is_meant(host: str, port: int, corrected_port: int | None) -> None:
+    assert corrected_address(Address(host, port)) == (
+        Address(host, corrected_port) if corrected_port else None
+    )
 
 
 def test_names_of_brokers() -> None:

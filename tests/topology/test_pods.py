@@ -1,7 +1,6 @@
 """Where addresses lead from pods and from beyond the cluster."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -16,9 +15,15 @@ from earshot.topology.ways import Answer, Stage, Trace
 
 LABELS = {"app": "kafka"}
 KAFKA = Pod(
-    "kafka", "n", LABELS, ("kafka/broker",), hostnames=("kafka-0",), subdomain="pods",
-    ports={"outer": 9094}, node_ports={31000: 9092},
-)  # fmt: skip
+    "kafka",
+    "n",
+    LABELS,
+    ("kafka/broker",),
+    hostnames=("kafka-0",),
+    subdomain="pods",
+    ports={"outer": 9094},
+    node_ports={31000: 9092},
+)
 SERVICES = (
     ClusterService("pods", "n", (ServicePort(9092, 9092),), LABELS, is_headless=True),
     ClusterService("outer", "n", (ServicePort(9094, "outer", 30094),), LABELS),
@@ -34,7 +39,9 @@ SERVICES = (
 )
 
 
-def whole(*, one: bool = True, balanced: bool = False, sidecar: bool = False) -> PodDeployment:
+def pod_deployment(
+    *, is_one_replica: bool = True, balanced: bool = False, sidecar: bool = False
+) -> PodDeployment:
     endpoints = (
         Endpoint("INNER", Address("", 9092), Address("kafka-0.pods", 9092)),
         Endpoint("OUTER", Address("0.0.0.0", 9094), None),
@@ -42,20 +49,24 @@ def whole(*, one: bool = True, balanced: bool = False, sidecar: bool = False) ->
         Endpoint("OWN", Address("10.0.0.1", 9096), None),
     )
     names = ("kafka/broker", *(["kafka/sidecar"] if sidecar else []))
-    kafka = replace(KAFKA, containers=names, is_one=one)
+    kafka = replace(KAFKA, containers=names, is_one=is_one_replica)
     app = Pod("app", "n", {}, ("app/it",))
-    elsewhere = Pod("elsewhere", "m", {}, ("elsewhere/it",))
-    own = Pod("own", "n", {}, ("own/it",), asks_cluster=False)
+    other_namespace_pod = Pod("elsewhere", "m", {}, ("elsewhere/it",))
+    own_network_pod = Pod("own", "n", {}, ("own/it",), asks_cluster=False)
     containers = {name: Container(name) for name in (*names, "elsewhere/it", "own/it")}
     containers["app/it"] = Container("app/it", extra_hosts={"set": "10.0.0.9", "self": "127.0.0.1"})
     broker = Broker("kafka/broker", containers["kafka/broker"], 1, endpoints)
-    pods = {name: pod for pod in (kafka, app, elsewhere, own) for name in pod.containers}
-    services = tuple(replace(it, is_balanced=balanced) for it in SERVICES)
+    pods = {
+        name: pod
+        for pod in (kafka, app, other_namespace_pod, own_network_pod)
+        for name in pod.containers
+    }
+    services = tuple(replace(service, is_balanced=balanced) for service in SERVICES)
     return PodDeployment(containers, (broker,), pods=pods, services=services)
 
 
-def traced(place: str, address: str, deployment: PodDeployment | None = None) -> Trace:
-    return (deployment or whole()).trace(place, Address(*parse_address(address)))
+def trace_to(place: str, address: str, model: PodDeployment | None = None) -> Trace:
+    return (model or pod_deployment()).trace(place, Address(*parse_address(address)))
 
 
 def outcome(trace: Trace) -> tuple[Answer, Stage]:
@@ -123,101 +134,118 @@ YES = (Answer.YES, Stage.SOCKET)
     ],
 )
 def test_where_an_address_leads(place: str, address: str, expected: tuple[Answer, Stage]) -> None:
-    assert outcome(traced(place, address)) == expected
+    assert outcome(trace_to(place, address)) == expected
 
 
-def changed(**changes: object) -> PodDeployment:
+def test_which_replica_a_service_chooses_is_not_known() -> None:
+    model = pod_deployment(is_one_replica=False)
+    assert outcome(trace_to("app/it", "outer:9094", model)) == (Answer.UNKNOWN, Stage.WAY)
+    assert outcome(trace_to("kafka/broker", "localhost:9092", model)) == YES
+
+
+def test_a_replica_knows_its_own_name_and_not_that_of_another() -> None:
+    model = pod_deployment(is_one_replica=False)
+    assert outcome(trace_to("kafka/broker", "kafka-0:9092", model)) == (
+        Answer.UNKNOWN,
+        Stage.RESOLVE,
+    )
+    assert outcome(trace_to("app/it", "kafka-0:9092", model)) == (Answer.NO, Stage.RESOLVE)
+
+
+def deployment_with(**changes: object) -> PodDeployment:
     """The same, with the broker's pod changed."""
-    deployment = whole()
+    model = pod_deployment()
     pods = {
         name: replace(pod, **changes) if pod.workload == "kafka" else pod  # type: ignore[arg-type]
-        for name, pod in deployment.pods.items()
+        for name, pod in model.pods.items()
     }
-    return replace(deployment, pods=pods)
+    return replace(model, pods=pods)
 
 
 def test_a_pod_on_its_nodes_network_is_at_the_nodes_address() -> None:
-    deployment = changed(on_host=True, node_ports={})
-    at_node = outcome(traced(OUTSIDE, f"{NODE}:9094", deployment))
+    model = deployment_with(on_host=True, node_ports={})
+    at_node = outcome(trace_to(OUTSIDE, f"{NODE}:9094", model))
     assert at_node == (Answer.UNKNOWN, Stage.WAY)  # which node it is
-    assert outcome(traced("app/it", "pods:9092", deployment)) == YES
+    assert outcome(trace_to("app/it", "pods:9092", model)) == YES
     # what else runs on the node is not in the file
-    assert outcome(traced("kafka/broker", "localhost:9099", deployment)) == (
+    assert outcome(trace_to("kafka/broker", "localhost:9099", model)) == (
         Answer.UNKNOWN,
         Stage.SOCKET,
     )
-    assert outcome(traced("app/it", "wrong:9092", deployment)) == (Answer.UNKNOWN, Stage.SOCKET)
+    assert outcome(trace_to("app/it", "wrong:9092", model)) == (Answer.UNKNOWN, Stage.SOCKET)
     # its hosts file is the node's
-    assert outcome(traced("kafka/broker", "kafka-0:9092", deployment)) == (Answer.NO, Stage.RESOLVE)
-    assert "port 9092 of the nodes" not in [
-        client.setting for client in deployment.node_port_clients()
-    ]
+    assert outcome(trace_to("kafka/broker", "kafka-0:9092", model)) == (Answer.NO, Stage.RESOLVE)
+    assert "port 9092 of the nodes" not in [client.setting for client in model.node_port_clients()]
 
 
 def test_a_probe_that_no_listener_answers_makes_readiness_unknown() -> None:
-    deployment = changed(checks=(ReadinessCheck(8080, is_kafka=False),))
-    assert outcome(traced("app/it", "outer:9094", deployment)) == (Answer.UNKNOWN, Stage.WAY)
+    model = deployment_with(checks=(ReadinessCheck(8080, is_kafka=False),))
+    assert outcome(trace_to("app/it", "outer:9094", model)) == (Answer.UNKNOWN, Stage.WAY)
     for host in ("pods:9094", "kafka-0.pods:9094"):  # its names have no address before
-        assert outcome(traced("app/it", host, deployment)) == (Answer.UNKNOWN, Stage.RESOLVE)
-    assert outcome(traced("app/it", "wrong:9092", deployment)) == (Answer.NO, Stage.SOCKET)
-    always = tuple(replace(it, has_unready=True) for it in SERVICES)
-    assert outcome(traced("app/it", "outer:9094", replace(deployment, services=always))) == YES
-    answered = changed(checks=(ReadinessCheck(9094, is_kafka=False),))
-    assert outcome(traced("app/it", "outer:9094", answered)) == YES
+        assert outcome(trace_to("app/it", host, model)) == (Answer.UNKNOWN, Stage.RESOLVE)
+    assert outcome(trace_to("app/it", "wrong:9092", model)) == (Answer.NO, Stage.SOCKET)
+    services_with_unready = tuple(replace(service, has_unready=True) for service in SERVICES)
+    assert (
+        outcome(trace_to("app/it", "outer:9094", replace(model, services=services_with_unready)))
+        == YES
+    )
+    model_with_answer = deployment_with(checks=(ReadinessCheck(9094, is_kafka=False),))
+    assert outcome(trace_to("app/it", "outer:9094", model_with_answer)) == YES
 
 
 @pytest.mark.parametrize(("ordinal", "expected"), [("0", YES), ("1", (Answer.UNKNOWN, Stage.WAY))])
 def test_a_service_of_one_replica(ordinal: str, expected: tuple[Answer, Stage]) -> None:
     name = "statefulset.kubernetes.io/pod-name"
-    one = ClusterService("one", "n", (ServicePort(9094, 9094),), {name: f"kafka-{ordinal}"})
-    deployment = changed(replica_labels={"kafka-0": frozenset({(name, "kafka-0")})})
-    deployment = replace(deployment, services=(*SERVICES, one))
-    assert outcome(traced("app/it", "one:9094", deployment)) == expected
+    replica_service = ClusterService(
+        "one", "n", (ServicePort(9094, 9094),), {name: f"kafka-{ordinal}"}
+    )
+    model = deployment_with(replica_labels={"kafka-0": frozenset({(name, "kafka-0")})})
+    model = replace(model, services=(*SERVICES, replica_service))
+    assert outcome(trace_to("app/it", "one:9094", model)) == expected
 
 
 def test_a_service_of_one_replica_gives_no_name_to_another() -> None:
     key = "statefulset.kubernetes.io/pod-name"
     labels = {name: frozenset({(key, name)}) for name in ("kafka-0", "kafka-1")}
-    deployment = changed(replica_labels=labels, hostnames=("kafka-0", "kafka-1"), subdomain="one")
-    one = ClusterService("one", "n", (), {key: "kafka-0"}, is_headless=True)
-    deployment = replace(deployment, services=(one,))
-    assert outcome(traced("app/it", "kafka-0.one:9092", deployment)) == YES
-    assert outcome(traced("app/it", "kafka-1.one:9092", deployment)) == (Answer.NO, Stage.RESOLVE)
+    model = deployment_with(
+        replica_labels=labels, hostnames=("kafka-0", "kafka-1"), subdomain="one"
+    )
+    replica_service = ClusterService("one", "n", (), {key: "kafka-0"}, is_headless=True)
+    model = replace(model, services=(replica_service,))
+    assert outcome(trace_to("app/it", "kafka-0.one:9092", model)) == YES
+    assert outcome(trace_to("app/it", "kafka-1.one:9092", model)) == (Answer.NO, Stage.RESOLVE)
+
+
+def test_another_container_of_the_pod_may_listen() -> None:
+    model = pod_deployment(sidecar=True)
+    assert outcome(trace_to("app/it", "wrong:9092", model)) == (Answer.UNKNOWN, Stage.SOCKET)
+    assert outcome(trace_to("kafka/sidecar", "localhost:9092", model)) == YES
+
+
+def test_a_load_balancer_has_addresses_of_its_own() -> None:
+    model = pod_deployment(balanced=True)
+    assert outcome(trace_to(OUTSIDE, "10.1.1.1:9094", model)) == (Answer.UNKNOWN, Stage.RESOLVE)
 
 
 def test_clients_beyond_the_cluster_come_in_by_ports_of_the_nodes() -> None:
-    assert [client.setting for client in whole().node_port_clients()] == [
+    assert [client.setting for client in pod_deployment().node_port_clients()] == [
         "port 30094 of the nodes",
         "port 30099 of the nodes",
         "port 31000 of the nodes",
     ]
-    assert not list(whole(balanced=True).node_port_clients())
+    assert not list(pod_deployment(balanced=True).node_port_clients())
 
 
-REPLICA_SERVICE = ClusterService("kafka-0", "n", (ServicePort(9092, 9092),), LABELS)
+def test_of_a_file_without_brokers_nothing_is_known_of_localhost() -> None:
+    model = replace(pod_deployment(), brokers=())
+    assert outcome(trace_to("app/it", "localhost:9092", model)) == (Answer.UNKNOWN, Stage.RESOLVE)
 
 
-@pytest.mark.parametrize(("world", "client", "address", "expected"), [
-    # which replica a Service chooses is not known
-    (whole(one=False), "app/it", "outer:9094", (Answer.UNKNOWN, Stage.WAY)),
-    (whole(one=False), "kafka/broker", "localhost:9092", YES),
-    # a replica resolves its own name, and no other pod does
-    (whole(one=False), "kafka/broker", "kafka-0:9092", (Answer.UNKNOWN, Stage.RESOLVE)),
-    (whole(one=False), "app/it", "kafka-0:9092", (Answer.NO, Stage.RESOLVE)),
-    # another container of the pod may listen
-    (whole(sidecar=True), "app/it", "wrong:9092", (Answer.UNKNOWN, Stage.SOCKET)),
-    (whole(sidecar=True), "kafka/sidecar", "localhost:9092", YES),
-    # a load balancer has addresses of its own
-    (whole(balanced=True), OUTSIDE, "10.1.1.1:9094", (Answer.UNKNOWN, Stage.RESOLVE)),
-    # without brokers nothing is known of localhost
-    (replace(whole(), brokers=()), "app/it", "localhost:9092", (Answer.UNKNOWN, Stage.RESOLVE)),
-    # the name of a replica may be a Service to other pods
-    (replace(whole(one=False), services=(*SERVICES, REPLICA_SERVICE)), "kafka/broker",
-     "kafka-0:9092", (Answer.UNKNOWN, Stage.RESOLVE)),
-    (replace(whole(one=False), services=(*SERVICES, REPLICA_SERVICE)), "app/it", "kafka-0:9092",
-     (Answer.UNKNOWN, Stage.WAY)),
-])  # fmt: skip
-def test_what_the_file_does_not_decide_is_unknown(
-    world: Any, client: Any, address: str, expected: tuple[Answer, Stage]
-) -> None:
-    assert outcome(traced(client, address, world)) == expected
+def test_the_name_of_a_replica_may_be_a_service_to_the_others() -> None:
+    replica_service = ClusterService("kafka-0", "n", (ServicePort(9092, 9092),), LABELS)
+    model = replace(pod_deployment(is_one_replica=False), services=(*SERVICES, replica_service))
+    assert outcome(trace_to("kafka/broker", "kafka-0:9092", model)) == (
+        Answer.UNKNOWN,
+        Stage.RESOLVE,
+    )
+    assert outcome(trace_to("app/it", "kafka-0:9092", model)) == (Answer.UNKNOWN, Stage.WAY)

@@ -16,17 +16,17 @@ from tests.e2e.ports import free_ports
 @pytest.fixture
 def ports() -> Iterator[Ports]:
     listening: list[socket.socket] = []
-    (first,) = free_ports(1)
-    yield Ports(first, lambda made, _: listening.append(made))
-    for made in listening:
-        made.close()
+    (first_port,) = free_ports(1)
+    yield Ports(first_port, lambda server, _: listening.append(server))
+    for server in listening:
+        server.close()
 
 
 def test_a_broker_keeps_its_port(ports: Ports) -> None:
-    one, other = Address("kafka-1", 9092), Address("kafka-2", 9092)
-    assert ports.local(one) == Address("127.0.0.1", ports.first + 1)
-    assert ports.local(other) == Address("127.0.0.1", ports.first + 2)
-    assert ports.local(one) == Address("127.0.0.1", ports.first + 1)
+    first_broker, second_broker = Address("kafka-1", 9092), Address("kafka-2", 9092)
+    assert ports.local(first_broker) == Address("127.0.0.1", ports.first + 1)
+    assert ports.local(second_broker) == Address("127.0.0.1", ports.first + 2)
+    assert ports.local(first_broker) == Address("127.0.0.1", ports.first + 1)
 
 
 def test_a_cluster_that_lists_brokers_without_end_opens_no_more_ports(ports: Ports) -> None:
@@ -38,8 +38,8 @@ def test_a_cluster_that_lists_brokers_without_end_opens_no_more_ports(ports: Por
 
 
 def test_a_taken_port_is_one_error() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        address = Address("127.0.0.1", taken.getsockname()[1])
+    with socket.create_server(("127.0.0.1", 0)) as port_holder:
+        address = Address("127.0.0.1", port_holder.getsockname()[1])
         with pytest.raises(EarshotError, match="choose another --port"):
             bound(address)
 
@@ -49,8 +49,11 @@ def test_each_host_has_an_address_that_stays() -> None:
     addresses = loopback_addresses(brokers, "prod")
     assert addresses == loopback_addresses(brokers, "prod")
     assert [*addresses] == ["a.test", "b.test"]
-    assert [it.rpartition(".")[2] for it in addresses.values()] == ["1", "2"]
-    assert all(it.startswith("127.") and not it.startswith("127.0.") for it in addresses.values())
+    assert [address.rpartition(".")[2] for address in addresses.values()] == ["1", "2"]
+    assert all(
+        address.startswith("127.") and not address.startswith("127.0.")
+        for address in addresses.values()
+    )
 
 
 @pytest.mark.parametrize("host", ["10.0.0.1", "localhost", "::1"])

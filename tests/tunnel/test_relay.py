@@ -59,7 +59,7 @@ def local(address: Address) -> Address:
     return Address("127.0.0.1", 19093)
 
 
-def exchanged(peer: Peer, sent: bytes, *, rewrites: bool = True) -> tuple[bytes, str]:
+def exchange(peer: Peer, request_bytes: bytes, *, rewrites: bool = True) -> tuple[bytes, str]:
     """What a client that sends ``sent`` gets, and why the tunnel has ended the connection."""
 
     async def work() -> tuple[bytes, str]:
@@ -75,12 +75,12 @@ def exchanged(peer: Peer, sent: bytes, *, rewrites: bool = True) -> tuple[bytes,
                 why.append(str(fault))
             writer.close()
 
-        async with serving(peer) as port, serving(accept) as own:
-            reader, writer = await asyncio.open_connection("127.0.0.1", own)
-            writer.write(sent)
-            got = await asyncio.wait_for(reader.read(), 10)
+        async with serving(peer) as port, serving(accept) as tunnel_port:
+            reader, writer = await asyncio.open_connection("127.0.0.1", tunnel_port)
+            writer.write(request_bytes)
+            answer = await asyncio.wait_for(reader.read(), 10)
             writer.close()
-        return got, "".join(why)
+        return answer, "".join(why)
 
     return asyncio.run(work())
 
@@ -90,11 +90,11 @@ def request(key: int, version: int, number: int = 7, body: bytes = b"") -> bytes
     return struct.pack(">i", len(content)) + content
 
 
-def framed(content: bytes) -> bytes:
+def frame(content: bytes) -> bytes:
     return struct.pack(">i", len(content)) + content
 
 
-def answering(answer: bytes) -> Peer:
+def broker_with_answer(answer: bytes) -> Peer:
     async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(1)
         writer.write(answer)
@@ -108,25 +108,25 @@ def test_bytes_pass_as_they_are_without_rewriting() -> None:
         writer.write(await reader.readexactly(300_000))
         await writer.drain()
 
-    sent = bytes(range(250)) * 1200
-    assert exchanged(echo, sent, rewrites=False) == (sent, "")
+    client_bytes = bytes(range(250)) * 1200
+    assert exchange(echo, client_bytes, rewrites=False) == (client_bytes, "")
 
 
 def test_an_answer_without_addresses_passes_as_it_is() -> None:
-    answer = framed(struct.pack(">i", 7) + b"\xff" * 100_000)
-    assert exchanged(answering(answer), request(0, 9)) == (answer, "")
+    answer = frame(struct.pack(">i", 7) + b"\xff" * 100_000)
+    assert exchange(broker_with_answer(answer), request(0, 9)) == (answer, "")
 
 
 def test_an_answer_with_addresses_is_rewritten() -> None:
     node = struct.pack(">ih7si", 1, 7, b"kafka-1", 9092)
-    own = struct.pack(">ih9si", 1, 9, b"127.0.0.1", 19093)
+    local_node = struct.pack(">ih9si", 1, 9, b"127.0.0.1", 19093)
     start, end = struct.pack(">ii", 7, 1), struct.pack(">i", 0)
-    answer = answering(framed(start + node + end))
-    assert exchanged(answer, request(3, 0)) == (framed(start + own + end), "")
+    answer = broker_with_answer(frame(start + node + end))
+    assert exchange(answer, request(3, 0)) == (frame(start + local_node + end), "")
 
 
 @pytest.mark.parametrize(
-    ("sent", "why"),
+    ("client_bytes", "why"),
     [
         (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\x00\x00", "the client speaks TLS"),
         (struct.pack(">i", 4) + b"abcdefgh", "a request of 4 bytes"),
@@ -135,12 +135,12 @@ def test_an_answer_with_addresses_is_rewritten() -> None:
         (request(17, 0), "logs in as before Kafka 1.0"),
     ],
 )
-def test_a_client_that_would_bypass_the_tunnel_is_refused(sent: bytes, why: str) -> None:
+def test_a_client_that_would_bypass_the_tunnel_is_refused(client_bytes: bytes, why: str) -> None:
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
 
-    got, said = exchanged(silent, sent)
-    assert got == b"" and why in said
+    answer, end_reason = exchange(silent, client_bytes)
+    assert answer == b"" and why in end_reason
 
 
 @pytest.mark.parametrize(
@@ -148,12 +148,12 @@ def test_a_client_that_would_bypass_the_tunnel_is_refused(sent: bytes, why: str)
     [
         (struct.pack(">ii", 2**30, 7), "1,073,741,824 bytes"),
         (struct.pack(">ii", -5, 7), "-5 bytes"),
-        (framed(struct.pack(">ii", 7, 2**31 - 1)), "entries in"),
+        (frame(struct.pack(">ii", 7, 2**31 - 1)), "entries in"),
     ],
 )
 def test_a_broker_that_lies_ends_its_own_connection(answer: bytes, why: str) -> None:
-    got, said = exchanged(answering(answer), request(3, 0))
-    assert got == b"" and why in said
+    client_answer, end_reason = exchange(broker_with_answer(answer), request(3, 0))
+    assert client_answer == b"" and why in end_reason
 
 
 def test_a_client_that_never_reads_answers_cannot_fill_the_memory() -> None:
@@ -161,8 +161,8 @@ def test_a_client_that_never_reads_answers_cannot_fill_the_memory() -> None:
         while await reader.read(2**16):
             pass
 
-    sent = b"".join(request(3, 0, number) for number in range(1001))
-    assert "more than 1000 answers" in exchanged(silent, sent)[1]
+    requests = b"".join(request(3, 0, number) for number in range(1001))
+    assert "more than 1000 answers" in exchange(silent, requests)[1]
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_a_client_that_never_reads_answers_cannot_fill_the_memory() -> None:
 )
 def test_what_answers_is_asked_before_clients_come(answer: bytes, tls: bool, why: str) -> None:
     async def work() -> str:
-        async with serving(answering(answer)) as port:
+        async with serving(broker_with_answer(answer)) as port:
             return await connection_failure(DirectVia(port), BROKER, tls=tls)
 
     failure = asyncio.run(work())
@@ -207,31 +207,31 @@ def test_a_way_that_refuses_says_why() -> None:
 
 
 def test_endless_small_answers_wait_for_a_client_that_reads_nothing() -> None:
-    sent = 0
+    sent_bytes = 0
 
     async def broker(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonlocal sent
+        nonlocal sent_bytes
         await reader.read(1)
-        many = framed(bytes(4)) * 100_000
-        while sent < 400 * len(many):
-            writer.write(many)
+        many_answers = frame(bytes(4)) * 100_000
+        while sent_bytes < 400 * len(many_answers):
+            writer.write(many_answers)
             await writer.drain()
-            sent += len(many)
+            sent_bytes += len(many_answers)
 
     async def work() -> None:
         async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             await relay_rewriting(DirectVia(port), BROKER, local, reader, writer)
 
-        async with serving(broker) as port, serving(accept) as own:
-            _, writer = await asyncio.open_connection("127.0.0.1", own)
+        async with serving(broker) as port, serving(accept) as tunnel_port:
+            _, writer = await asyncio.open_connection("127.0.0.1", tunnel_port)
             writer.write(request(0, 9))
-            before, still = -1, 0
+            old_count, unchanged_looks = -1, 0
             async with asyncio.timeout(120):
-                while still < 10:  # half a second in which nothing is taken
-                    still = still + 1 if sent == before else 0
-                    before = sent
+                while unchanged_looks < 10:  # half a second in which nothing is taken
+                    unchanged_looks = unchanged_looks + 1 if sent_bytes == old_count else 0
+                    old_count = sent_bytes
                     await asyncio.sleep(0.05)
             writer.close()
 
     asyncio.run(work())
-    assert sent < 64_000_000
+    assert sent_bytes < 64_000_000

@@ -49,7 +49,7 @@ def node(id: int, host: str, port: int, write: Callable[[str | None], bytes]) ->
     return int32(id) + write(host) + int32(port)
 
 
-def moved(id: int, host: str, port: int) -> tuple[int, str, int]:
+def moved_broker(id: int, host: str, port: int) -> tuple[int, str, int]:
     return id, "127.0.0.1", port + 10_000
 
 
@@ -98,8 +98,10 @@ def test_every_address_of_every_version_is_replaced(
     key: int, answer: Callable[[int, list[tuple[int, str, int]]], bytes]
 ) -> None:
     for version in range(NEWEST[key] + 1):
-        there = [moved(*broker) for broker in BROKERS]
-        assert rewritten(key, version, answer(version, BROKERS), local) == answer(version, there)
+        moved_brokers = [moved_broker(*broker) for broker in BROKERS]
+        assert rewritten(key, version, answer(version, BROKERS), local) == answer(
+            version, moved_brokers
+        )
 
 
 def test_a_coordinator_that_is_not_there_keeps_no_address() -> None:
@@ -107,25 +109,36 @@ def test_a_coordinator_that_is_not_there_keeps_no_address() -> None:
     assert rewritten(FIND_COORDINATOR, 2, frame, local) == frame
 
 
-def versions(version: int, *entries: tuple[int, int, int], error: int = 0) -> bytes:
+def versions(version: int, *api_ranges: tuple[int, int, int], error: int = 0) -> bytes:
     flexible = version >= 3
-    count = bytes([len(entries) + 1]) if flexible else int32(len(entries))
+    count = bytes([len(api_ranges) + 1]) if flexible else int32(len(api_ranges))
     tags = b"\0" if flexible else b""
     return (
         NUMBER
         + struct.pack(">h", error)
         + count
-        + b"".join(struct.pack(">hhh", *entry) + tags for entry in entries)
+        + b"".join(struct.pack(">hhh", *api_range) + tags for api_range in api_ranges)
         + REST
     )
 
 
 @pytest.mark.parametrize("version", range(NEWEST[API_VERSIONS] + 1))
 def test_clients_are_offered_what_is_rewritten(version: int) -> None:
-    offered = ((0, 3, 13), (1, 4, 18), (3, 0, 14), (17, 0, 1), (22, 0, 5), (78, 0, 1), (99, 0, 0))
-    left = ((0, 3, 9), (1, 4, 15), (3, 0, 13), (17, 1, 1), (22, 0, 5))
-    before, after = versions(version, *offered), versions(version, *left)
-    assert rewritten(API_VERSIONS, version, before, local) == after
+    broker_ranges = (
+        (0, 3, 13),
+        (1, 4, 18),
+        (3, 0, 14),
+        (17, 0, 1),
+        (22, 0, 5),
+        (78, 0, 1),
+        (99, 0, 0),
+    )
+    remaining_ranges = ((0, 3, 9), (1, 4, 15), (3, 0, 13), (17, 1, 1), (22, 0, 5))
+    broker_answer, expected_answer = (
+        versions(version, *broker_ranges),
+        versions(version, *remaining_ranges),
+    )
+    assert rewritten(API_VERSIONS, version, broker_answer, local) == expected_answer
 
 
 def test_a_request_that_is_too_new_as_a_whole_is_not_offered() -> None:

@@ -14,7 +14,7 @@ from earshot.listeners.address import Address
 from earshot.tunnel.tunnel import Tunnel, files_to_open, tunnel
 from earshot.tunnel.via import _Commands
 from tests.e2e.ports import consecutive_ports
-from tests.tunnel.test_relay import framed, request, serving
+from tests.tunnel.test_relay import frame, request, serving
 
 BROKER = Address("kafka-1", 9092)
 COPY = "exec 3<>/dev/tcp/127.0.0.1/$0; cat <&3 & cat >&3"
@@ -32,7 +32,7 @@ class CommandVia(_Commands):
 
 
 @contextlib.asynccontextmanager
-async def through(
+async def tunnel_to_broker(
     folder: Path, notes: list[str], host: bytes, wait: float = 0
 ) -> AsyncIterator[Tunnel]:
     """A tunnel to a broker that says it is at ``host``, and takes ``wait`` seconds to say so."""
@@ -40,16 +40,16 @@ async def through(
     async def broker(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
             size = int.from_bytes(await reader.readexactly(4), "big")
-            asked = await reader.readexactly(size)
+            request = await reader.readexactly(size)
             await asyncio.sleep(wait)
             node = struct.pack(">iih", 1, 1, len(host)) + host + struct.pack(">i", 9092)
-            writer.write(framed(asked[4:8] + (b"\0" * 6 if asked[1] == 18 else node)))
+            writer.write(frame(request[4:8] + (b"\0" * 6 if request[1] == 18 else node)))
 
-    first, *_ = consecutive_ports(1, 3)
+    first_port, *_ = consecutive_ports(1, 3)
     async with serving(broker) as port:
         via = CommandVia(port)
-        async with tunnel(via, [BROKER], folder, notes.append, first=first) as made:
-            yield made
+        async with tunnel(via, [BROKER], folder, notes.append, first=first_port) as new_tunnel:
+            yield new_tunnel
 
 
 async def metadata(port: int) -> bytes:
@@ -68,10 +68,10 @@ def test_a_host_that_no_command_takes_ends_one_connection(tmp_path: Path) -> Non
     notes: list[str] = []
 
     async def work() -> None:
-        async with through(tmp_path, notes, b"a\0b") as made:
-            assert await metadata(made.routes[0].local.port)
-            assert await metadata(made.routes[2].local.port) == b""
-            assert await metadata(made.routes[0].local.port)
+        async with tunnel_to_broker(tmp_path, notes, b"a\0b") as open_tunnel:
+            assert await metadata(open_tunnel.routes[0].local.port)
+            assert await metadata(open_tunnel.routes[2].local.port) == b""
+            assert await metadata(open_tunnel.routes[0].local.port)
 
     asyncio.run(work())
     assert notes == ["a\0b:9092: embedded null byte"]
@@ -83,28 +83,30 @@ def test_strangers_that_come_before_brokers_have_answered_take_no_connection_awa
     monkeypatch.setattr("earshot.tunnel.tunnel.MOST_CONNECTIONS", 5)
     notes: list[str] = []
 
-    async def strangers(made: Tunnel, port: int) -> None:
+    async def strangers(open_tunnel: Tunnel, port: int) -> None:
         for _ in range(10):
             _, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.close()
             await asyncio.sleep(0.02)
             async with asyncio.timeout(60):
-                while made._connections:
+                while open_tunnel._connections:
                     await asyncio.sleep(0.02)
 
     async def work() -> None:
-        served = Tunnel._serve
+        original_serve = Tunnel._serve
         tasks = []
 
-        def serve(made: Tunnel, listening: socket.socket, broker: Address | None) -> None:
-            served(made, listening, broker)
+        def serve(open_tunnel: Tunnel, listening: socket.socket, broker: Address | None) -> None:
+            original_serve(open_tunnel, listening, broker)
             if broker is None:
-                tasks.append(asyncio.create_task(strangers(made, listening.getsockname()[1])))
+                tasks.append(
+                    asyncio.create_task(strangers(open_tunnel, listening.getsockname()[1]))
+                )
 
         monkeypatch.setattr(Tunnel, "_serve", serve)
-        async with through(tmp_path, notes, b"kafka-1", wait=1) as made:
+        async with tunnel_to_broker(tmp_path, notes, b"kafka-1", wait=1) as open_tunnel:
             await asyncio.gather(*tasks)
-            assert b"127.0.0.1" in await metadata(made.routes[0].local.port)
+            assert b"127.0.0.1" in await metadata(open_tunnel.routes[0].local.port)
 
     asyncio.run(work())
     assert notes == []
@@ -113,8 +115,8 @@ def test_strangers_that_come_before_brokers_have_answered_take_no_connection_awa
 
 def test_an_open_connection_may_end(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     async def work() -> None:
-        async with through(tmp_path, [], b"kafka-1") as made:
-            _, writer = await asyncio.open_connection("127.0.0.1", made.routes[0].local.port)
+        async with tunnel_to_broker(tmp_path, [], b"kafka-1") as open_tunnel:
+            _, writer = await asyncio.open_connection("127.0.0.1", open_tunnel.routes[0].local.port)
             await asyncio.sleep(0.2)
         writer.close()
 
@@ -127,11 +129,11 @@ def test_a_tunnel_limits_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     notes: list[str] = []
 
     async def work() -> None:
-        async with through(tmp_path, notes, b"kafka-1") as made:
-            ports = [made.routes[0].local.port] * 3
-            held = [await asyncio.open_connection("127.0.0.1", port) for port in ports]
+        async with tunnel_to_broker(tmp_path, notes, b"kafka-1") as open_tunnel:
+            ports = [open_tunnel.routes[0].local.port] * 3
+            open_connections = [await asyncio.open_connection("127.0.0.1", port) for port in ports]
             await asyncio.sleep(0.2)
-            for _, writer in held:
+            for _, writer in open_connections:
                 writer.close()
 
     asyncio.run(work())
@@ -139,10 +141,10 @@ def test_a_tunnel_limits_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_the_limit_of_open_files_is_raised_as_far_as_it_may_be() -> None:
-    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    old_limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (512, before[1]))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (512, old_limits[1]))
         assert files_to_open() > 512
         assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == files_to_open()
     finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        resource.setrlimit(resource.RLIMIT_NOFILE, old_limits)

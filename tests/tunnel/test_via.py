@@ -38,14 +38,14 @@ def test_ssh_takes_user_and_port() -> None:
 def test_ssh_tells_the_reason_of_a_refused_connection_at_the_login() -> None:
     via = SshVia("ssh://h")
     via._reasons.extend([(1.0, "connect failed: No route to host"), (2.0, "unknown host")] * 2)
-    refused = "Stdio forwarding request failed: Session open refused by peer"
+    session_refused = "Stdio forwarding request failed: Session open refused by peer"
 
     def explained(since: float, complaint: str) -> str:
         return asyncio.run(via.explained(since, complaint))
 
-    assert explained(0.0, refused) == "connect failed: No route to host or unknown host"
-    assert explained(1.5, refused) == "unknown host"
-    assert explained(3.0, refused) == refused
+    assert explained(0.0, session_refused) == "connect failed: No route to host or unknown host"
+    assert explained(1.5, session_refused) == "unknown host"
+    assert explained(3.0, session_refused) == session_refused
     assert explained(0.0, "Connection closed") == "Connection closed"
 
 

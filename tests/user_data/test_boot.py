@@ -65,11 +65,14 @@ def test_the_defaults_of_a_boot() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "least", "most"), [("volume_seconds", 1, 3600), ("ready_seconds", 10, 7200)]
+    ("key", "minimum", "maximum"), [("volume_seconds", 1, 3600), ("ready_seconds", 10, 7200)]
 )
-def test_how_long_a_boot_may_wait(key: str, least: int, most: int) -> None:
-    assert [getattr(boot(**{key: value}), key) for value in (least, most)] == [least, most]
-    for value in (least - 1, most + 1):
+def test_how_long_a_boot_may_wait(key: str, minimum: int, maximum: int) -> None:
+    assert [getattr(boot(**{key: value}), key) for value in (minimum, maximum)] == [
+        minimum,
+        maximum,
+    ]
+    for value in (minimum - 1, maximum + 1):
         with pytest.raises(ValidationError):
             boot(**{key: value})
 

@@ -72,13 +72,15 @@ def test_another_key_is_another_boot() -> None:
 def test_images_in_ecr_are_pulled_with_the_role_s_login(system: System) -> None:
     text = docker_host_user_data(replace(WITH_ECR, system=system))
     assert text.isascii() and len(text) < LIMIT
-    written = files_in(text)
-    settings = json.loads(written[f"{REGISTRIES}/config.json"])
+    written_files = files_in(text)
+    settings = json.loads(written_files[f"{REGISTRIES}/config.json"])
     assert settings == {"credHelpers": {REGISTRY: "ecr-login"}}
-    assert "need docker-credential-ecr-login amazon-ecr-credential-helper\n" in written[PREPARE]
-    assert "--name /earshot/s-m/docker/images" in written[PREPARE]
-    assert "AWS_ECR_DISABLE_CACHE=1" in written[PREPARE], "no login is written to the disk"
-    assert "docker-prepare pull\n" in written[f"{UNITS}/docker-prepare.service"]
+    assert (
+        "need docker-credential-ecr-login amazon-ecr-credential-helper\n" in written_files[PREPARE]
+    )
+    assert "--name /earshot/s-m/docker/images" in written_files[PREPARE]
+    assert "AWS_ECR_DISABLE_CACHE=1" in written_files[PREPARE], "no login is written to the disk"
+    assert "docker-prepare pull\n" in written_files[f"{UNITS}/docker-prepare.service"]
 
 
 def test_a_host_without_images_in_ecr_has_nothing_of_them() -> None:
@@ -92,16 +94,16 @@ def test_a_host_without_images_in_ecr_has_nothing_of_them() -> None:
 def test_shellcheck_finds_nothing(system: System, tmp_path: Path) -> None:
     path = tmp_path / "prepare.sh"
     path.write_text(files(replace(WITH_ECR, system=system))[PREPARE])
-    done = subprocess.run(["shellcheck", path], capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (0, "")
+    completed = subprocess.run(["shellcheck", path], capture_output=True, text=True)
+    assert (completed.returncode, completed.stdout) == (0, "")
 
 
 @pytest.mark.requires("cloud-init")
 def test_cloud_inits_schema_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "user-data"
     path.write_text(docker_host_user_data(WITH_ECR))
-    done = schema(path)
-    assert done.returncode == 0, done.stdout + done.stderr
+    completed = schema(path)
+    assert completed.returncode == 0, completed.stdout + completed.stderr
 
 
 @pytest.mark.parametrize(
@@ -116,9 +118,11 @@ def test_a_report_can_be_read_whatever_the_problem_is(
     (tmp_path / "instance").write_text("i-1\n")
     (tmp_path / "booted").write_text("1790000000\n")
     program = f'set -euo pipefail\nstate={tmp_path}\n{script[begin:end]}\nreport failed "$1"'
-    done = subprocess.run(["bash", "-c", program, "-", problem], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    report = HostReport.read(done.stdout)
+    completed = subprocess.run(
+        ["bash", "-c", program, "-", problem], capture_output=True, text=True
+    )
+    assert completed.returncode == 0, completed.stderr
+    report = HostReport.read(completed.stdout)
     assert report is not None and report.is_final
     assert (report.instance, report.detail, report.booted) == ("i-1", expected, 1790000000)
 

@@ -29,9 +29,9 @@ REPORT = "/usr/local/sbin/kafka-report"
 UNITS = "/etc/systemd/system"
 
 
-def files(plan: ClusterPlan = PLAN, own: Node = ONE, **changes: Any) -> dict[str, Any]:
+def files(plan: ClusterPlan = PLAN, booting_node: Node = ONE, **changes: Any) -> dict[str, Any]:
     """The files of a node that boots with ``changes``."""
-    return files_in(user_data(plan, own, boot(**changes)))
+    return files_in(user_data(plan, booting_node, boot(**changes)))
 
 
 def test_is_a_cloud_config_in_ascii() -> None:
@@ -45,7 +45,7 @@ def test_is_a_cloud_config_in_ascii() -> None:
         "systemctl restart systemd-journald systemd-sysctl",
         "systemctl enable --now --no-block kafka-prepare.service",
     ]
-    assert {item["path"]: item.get("permissions") for item in document["write_files"]} == {
+    assert {file["path"]: file.get("permissions") for file in document["write_files"]} == {
         PROPERTIES: None,
         "/etc/kafka/client.properties": None,
         "/etc/kafka/log4j2.properties": None,
@@ -115,27 +115,32 @@ def test_a_large_cluster_stays_below_the_limit(
              protocol=Protocol.SSL)
         for id in range(1, 10)
     ]  # fmt: skip
-    where = ("/earshot/kafka-production/security/broker-1", "ap-southeast-2")
-    changes |= {"system": system, "secrets": tuple(ssm_secret(name, *where) for name in secrets)}
+    parameter_place = ("/earshot/kafka-production/security/broker-1", "ap-southeast-2")
+    changes |= {
+        "system": system,
+        "secrets": tuple(ssm_secret(name, *parameter_place) for name in secrets),
+    }
     plan = cluster(*nodes, **extra).model_copy(update=update)
-    assert len(user_data(plan, nodes[0], boot(report=ssm_report(*where), **changes))) < LIMIT
+    assert (
+        len(user_data(plan, nodes[0], boot(report=ssm_report(*parameter_place), **changes))) < LIMIT
+    )
 
 
 def test_a_secured_node_logs_in_as_itself_and_one_of_them_creates_users() -> None:
     plan = cluster(SSL_NODE).model_copy(update={"security": SECURITY})
-    written = files(plan, SSL_NODE, makes_users=True, version="0a")
-    assert read_properties(written["/etc/kafka/client.properties"]).values == {
+    written_files = files(plan, SSL_NODE, makes_users=True, version="0a")
+    assert read_properties(written_files["/etc/kafka/client.properties"]).values == {
         "security.protocol": "SSL",
         "ssl.keystore.type": "PEM",
         "ssl.keystore.location": "/run/kafka/secrets/node-1.pem",
         "ssl.truststore.type": "PEM",
         "ssl.truststore.location": "/run/kafka/secrets/ca.pem",
     }
-    assert "until in_sync && users_made; do\n" in written[REPORT]
-    assert "done </run/kafka/secrets/users\n" in written["/usr/local/sbin/kafka-users"]
-    written = files(plan, SSL_NODE, version="0a")
-    assert "until in_sync; do\n" in written[REPORT]
-    assert "/usr/local/sbin/kafka-users" not in written
+    assert "until in_sync && users_made; do\n" in written_files[REPORT]
+    assert "done </run/kafka/secrets/users\n" in written_files["/usr/local/sbin/kafka-users"]
+    written_files = files(plan, SSL_NODE, version="0a")
+    assert "until in_sync; do\n" in written_files[REPORT]
+    assert "/usr/local/sbin/kafka-users" not in written_files
 
 
 def test_lean_scripts_are_the_same_commands() -> None:
@@ -174,8 +179,10 @@ def test_as_much_as_ec2_takes_is_taken() -> None:
 
 
 def test_a_node_without_the_listener_that_others_use_is_refused() -> None:
-    own = ONE.model_copy(update={"listeners": ONE.listeners[1:]})
-    error = raised(EarshotError, user_data, cluster(own), own, boot())
+    node_without_internal = ONE.model_copy(update={"listeners": ONE.listeners[1:]})
+    error = raised(
+        EarshotError, user_data, cluster(node_without_internal), node_without_internal, boot()
+    )
     assert str(error) == "node 1: has no listener INTERNAL"
 
 
@@ -213,8 +220,8 @@ def test_a_secret_among_the_properties_is_refused() -> None:
     "roles", [(Role.BROKER,), (Role.CONTROLLER,), (Role.BROKER, Role.CONTROLLER)]
 )
 def test_a_node_checks_what_its_roles_promise(roles: tuple[Role, ...]) -> None:
-    own = node(3, roles)
-    script = files(cluster(own, node(9)), own)[REPORT]
+    booting_node = node(3, roles)
+    script = files(cluster(booting_node, node(9)), booting_node)[REPORT]
     assert ("kafka-topics.sh" in script) == (Role.BROKER in roles)
     assert ("--bootstrap-controller" in script) == (roles == (Role.CONTROLLER,))
     port = 19092 if Role.BROKER in roles else 29092
@@ -248,10 +255,10 @@ def test_a_tool_is_installed_only_where_it_is_used() -> None:
     ],
 )
 def test_kafka_logs_to_the_journal(version: str, file: str, option: str) -> None:
-    written = files(cluster(ONE, kafka_version=version))
-    assert [path for path in written if "/log4j" in path] == [f"/etc/kafka/{file}"]
-    assert f"{option}file:/etc/kafka/{file}\n" in written[f"{UNITS}/kafka.service"]
-    assert "SystemMaxUse=" in written["/etc/systemd/journald.conf.d/kafka.conf"]
+    written_files = files(cluster(ONE, kafka_version=version))
+    assert [path for path in written_files if "/log4j" in path] == [f"/etc/kafka/{file}"]
+    assert f"{option}file:/etc/kafka/{file}\n" in written_files[f"{UNITS}/kafka.service"]
+    assert "SystemMaxUse=" in written_files["/etc/systemd/journald.conf.d/kafka.conf"]
 
 
 def test_a_broker_may_fetch_keys_of_tokens_from_where_its_settings_say() -> None:
@@ -269,17 +276,19 @@ def test_a_broker_may_fetch_keys_of_tokens_from_where_its_settings_say() -> None
 
 def test_the_check_speaks_the_listeners_protocol() -> None:
     client = {"ssl.truststore.location": "/run/kafka/secrets/ca.pem"}
-    written = files(cluster(SSL_NODE), SSL_NODE, client=client)["/etc/kafka/client.properties"]
-    assert read_properties(written).values == {"security.protocol": "SSL", **client}
+    client_properties = files(cluster(SSL_NODE), SSL_NODE, client=client)[
+        "/etc/kafka/client.properties"
+    ]
+    assert read_properties(client_properties).values == {"security.protocol": "SSL", **client}
 
 
 def test_words_reach_the_shell_as_they_are() -> None:
     secret = SecretFile(name="key", command=("fetch", "it's $HOME"))
-    written = files(report=("tell", "a b", "$(x)"), secrets=(secret,))
-    assert """if tell 'a b' '$(x)' "$value"; then""" in written[REPORT]
-    assert """    fetch 'it'"'"'s $HOME' "$@" >""" in written[PREPARE]
-    two = (secret, SecretFile(name="ca", command=("fetch", "-v", "it")))
-    script = files(secrets=two)[PREPARE]
+    written_files = files(report=("tell", "a b", "$(x)"), secrets=(secret,))
+    assert """if tell 'a b' '$(x)' "$value"; then""" in written_files[REPORT]
+    assert """    fetch 'it'"'"'s $HOME' "$@" >""" in written_files[PREPARE]
+    two_secrets = (secret, SecretFile(name="ca", command=("fetch", "-v", "it")))
+    script = files(secrets=two_secrets)[PREPARE]
     assert """    fetch key 'it'"'"'s $HOME'\n    fetch ca -v it\n""" in script
     assert '    fetch "$@" >' in script, "what both begin with is written once"
 
@@ -300,16 +309,16 @@ def test_a_node_that_is_late_reports_the_cause_that_kafka_gave(journal: str, rep
     script = files()[REPORT]
     body = script[script.index("last_error()") : script.index("case $1 in")]
     journalctl = "journalctl() { printf '%s' \"$JOURNAL\"; }\n"
-    done = subprocess.run(
+    completed = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", f"{journalctl}{body}\nlast_error || true"],
         env={"PATH": os.environ["PATH"], "JOURNAL": journal},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert done.stdout == reported
+    assert completed.stdout == reported
 
 
 def test_every_file_ends_with_its_last_line() -> None:
-    written = files()
-    assert {path for path, content in written.items() if not content.endswith("\n")} == set()
+    written_files = files()
+    assert {path for path, content in written_files.items() if not content.endswith("\n")} == set()

@@ -29,16 +29,18 @@ QUORUM, TOPICS = "kafka-metadata-quorum.sh", "kafka-topics.sh"
 
 
 def rendered(system: System = System.DEBIAN, roles: Any = ROLES[0], is_rich: bool = False) -> str:
-    own = node(3, roles)
+    booting_node = node(3, roles)
     options: dict[str, Any] = {"system": system}
     if is_rich:
         options |= {"report": ssm_report(*WHERE), "secrets": (ssm_secret("broker.pem", *WHERE),)}
         options |= {"leaving": {"EXTERNAL": 9092, "INTERNAL": 19092}}
-    return user_data(cluster(own, node(9)), own, boot(**options))
+    return user_data(cluster(booting_node, node(9)), booting_node, boot(**options))
 
 
 def scripts(text: str) -> list[str]:
-    return [it for path, it in files_in(text).items() if path.startswith("/usr/local/sbin/")]
+    return [
+        script for path, script in files_in(text).items() if path.startswith("/usr/local/sbin/")
+    ]
 
 
 VARIANTS = list(itertools.product(System, ROLES, (False, True)))
@@ -52,8 +54,8 @@ def test_shellcheck_finds_nothing(tmp_path: Path) -> None:
             paths.append(tmp_path / f"{len(paths)}.sh")
             paths[-1].write_text(script)
     assert len(paths) == 2 * len(VARIANTS)
-    done = subprocess.run(["shellcheck", *paths], capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (0, "")
+    completed = subprocess.run(["shellcheck", *paths], capture_output=True, text=True)
+    assert (completed.returncode, completed.stdout) == (0, "")
 
 
 @pytest.mark.requires("shellcheck")
@@ -76,9 +78,9 @@ def test_cloud_inits_schema_is_kept_and_refuses_what_breaks_it(
 ) -> None:
     path, text = tmp_path / "user-data", rendered(system, ROLES[-1], True)
     path.write_text(text)
-    done = schema(path)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "Valid" in done.stdout and "deprecated" not in done.stdout.lower()
+    completed = schema(path)
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    assert "Valid" in completed.stdout and "deprecated" not in completed.stdout.lower()
     path.write_text(text.replace("permissions:", "mode:", 1))
     assert schema(path).returncode != 0
 
@@ -137,9 +139,11 @@ class Reporter(Folder):
             (self.state / name).write_text(f"{text}\n")
         self.double("tell", f'echo "$1" >>{self._reports}')
         self.double("sleep", "")
-        own = node(3, roles)
+        booting_node = node(3, roles)
         *_, text = scripts(
-            user_data(cluster(own, node(9)), own, boot(report=("tell",), **settings))
+            user_data(
+                cluster(booting_node, node(9)), booting_node, boot(report=("tell",), **settings)
+            )
         )
         text = text.replace("/opt/kafka/bin", str(self.bin))
         self.script.write_text(text.replace("/run/kafka", str(self.state)))
@@ -165,11 +169,15 @@ def test_a_report_has_its_boot_and_the_room_for_data(tmp_path: Path) -> None:
     reporter.catch_up()
     (reporter.state / "size").write_text("100\n")
     reporter.double("stat", "echo '5242880 * 4096'")
-    last = reporter.run()[-1]
-    assert (last.booted, last.size_gib, last.free_gib) == (1_700_000_000, 100, 20)
-    assert last.lacks(3, "i-1", "ab" * 32, 1_700_000_000, 100) == ""
-    assert "earlier boot" in last.lacks(3, "i-1", "ab" * 32, 1_700_000_060)
-    assert "has 100 GiB, not 200 yet" in last.lacks(3, "i-1", "ab" * 32, size_gib=200)
+    last_report = reporter.run()[-1]
+    assert (last_report.booted, last_report.size_gib, last_report.free_gib) == (
+        1_700_000_000,
+        100,
+        20,
+    )
+    assert last_report.lacks(3, "i-1", "ab" * 32, 1_700_000_000, 100) == ""
+    assert "earlier boot" in last_report.lacks(3, "i-1", "ab" * 32, 1_700_000_060)
+    assert "has 100 GiB, not 200 yet" in last_report.lacks(3, "i-1", "ab" * 32, size_gib=200)
 
 
 def test_a_node_whose_volume_has_grown_reports_it_once_it_is_in_sync(tmp_path: Path) -> None:
@@ -182,7 +190,7 @@ def test_a_node_whose_volume_has_grown_reports_it_once_it_is_in_sync(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("word", "problem", "lacking"),
+    ("word", "problem", "expected_text"),
     [
         ("starting", "the volume is not attached\n", "starting: the volume is not attached"),
         ("failed", 'bad "quotes" \\ and\nlines\n', "failed: bad quotes  and lines"),
@@ -190,13 +198,13 @@ def test_a_node_whose_volume_has_grown_reports_it_once_it_is_in_sync(tmp_path: P
     ],
 )
 def test_a_problem_is_reported_and_only_a_failure_is_final(
-    word: str, problem: str | None, lacking: str, tmp_path: Path
+    word: str, problem: str | None, expected_text: str, tmp_path: Path
 ) -> None:
     reporter = Reporter(tmp_path)
     if problem is not None:
         (reporter.state / "problem").write_text(problem)
     (report,) = reporter.run(word)
-    assert (report.lacking, report.is_final) == (lacking, word == "failed")
+    assert (report.lacking, report.is_final) == (expected_text, word == "failed")
 
 
 class Preparation(Folder):
@@ -206,12 +214,12 @@ class Preparation(Folder):
         super().__init__(folder)
         self._calls = folder / "calls"
         script, _, _ = scripts(rendered())[0].partition("if [[ ${1:-} == grow ]]; then")
-        for old, new in {
+        for original, replacement in {
             "/run/kafka": str(self.state),
             "/usr/local/sbin/": f"{self.bin}/",
             "SECONDS + 300": "SECONDS + 0",
         }.items():
-            script = script.replace(old, new)
+            script = script.replace(original, replacement)
         self._script = script
         for name in ("kafka-report", "xfs_growfs", "sleep"):
             self.double_command(name)
@@ -302,9 +310,9 @@ def test_a_node_is_in_sync_when_its_metadata_is_not_behind(
     tmp_path: Path, roles: tuple[Role, ...]
 ) -> None:
     reporter = Reporter(tmp_path, roles)
-    behind = quorum("9\tAAAA\t900\t0\t1\tLeader", "3\tAAAA\t100\t800\t1\tFollower")
-    others = quorum("9\tAAAA\t900\t0\t1\tLeader", "33\tAAAA\t900\t0\t1\tObserver")
-    reporter.tools.answer(QUORUM, "", others, behind, CAUGHT_UP)
+    quorum_with_lag = quorum("9\tAAAA\t900\t0\t1\tLeader", "3\tAAAA\t100\t800\t1\tFollower")
+    quorum_without_node = quorum("9\tAAAA\t900\t0\t1\tLeader", "33\tAAAA\t900\t0\t1\tObserver")
+    reporter.tools.answer(QUORUM, "", quorum_without_node, quorum_with_lag, CAUGHT_UP)
     reporter.tools.answer(TOPICS, "")
     reports = reporter.run()
     assert states(reports) == [NodeState.STARTING, NodeState.IN_SYNC]

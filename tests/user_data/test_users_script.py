@@ -28,10 +28,12 @@ done
 @pytest.fixture
 def script(tmp_path: Path) -> Path:
     """The script, with its tools and its file in a folder of the test's own."""
-    own = node(protocol=Protocol.SSL)
+    secured_node = node(protocol=Protocol.SSL)
     security = SecurityPlan(folder="/run/kafka/secrets", mechanism=MECHANISM)
-    plan = cluster(own).model_copy(update={"security": security})
-    text = files_in(user_data(plan, own, boot(makes_users=True)))["/usr/local/sbin/kafka-users"]
+    plan = cluster(secured_node).model_copy(update={"security": security})
+    text = files_in(user_data(plan, secured_node, boot(makes_users=True)))[
+        "/usr/local/sbin/kafka-users"
+    ]
     for name in ("kafka-acls.sh", "kafka-configs.sh"):
         (tmp_path / name).write_text(TOOL)
         (tmp_path / name).chmod(0o755)
@@ -52,22 +54,22 @@ def test_tools_are_asked_for_each_line_and_no_argument_is_a_password(script: Pat
     text = lines(
         [], grants({"app": ["a-"]})[1:], {"app": PASSWORD}, [MECHANISM], [("old", MECHANISM)]
     )
-    done = run(script, text)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [
+    completed = run(script, text)
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout.splitlines() == [
         "earshot: permissions app",
         "earshot: password app",
         "earshot: password old",
     ]
     acls, *configs = (script.parent / "reported").read_text().splitlines()
-    by = "--bootstrap-server broker-1.kafka.example.com:19092"
-    by += " --command-config /etc/kafka/client.properties"
+    connection_options = "--bootstrap-server broker-1.kafka.example.com:19092"
+    connection_options += " --command-config /etc/kafka/client.properties"
     assert acls == (
-        f"kafka-acls.sh {by} --add --force --resource-pattern-type prefixed --allow-principal "
-        "User:app --allow-principal User:CN=app,OU=clients --operation All --topic a- --group a- "
-        "--transactional-id a-"
+        f"kafka-acls.sh {connection_options} --add --force --resource-pattern-type prefixed "
+        "--allow-principal User:app --allow-principal User:CN=app,OU=clients --operation All "
+        "--topic a- --group a- --transactional-id a-"
     )
-    user = f"kafka-configs.sh {by} --alter --entity-type users --entity-name"
+    user = f"kafka-configs.sh {connection_options} --alter --entity-type users --entity-name"
     assert configs[0].startswith(f"{user} app --add-config-file /dev/fd/")
     assert configs[1].startswith("SCRAM-SHA-512=iterations") and "quoted" in configs[1]
     assert configs[2].startswith(f"{user} old --add-config-file /dev/fd/")

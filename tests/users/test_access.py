@@ -38,11 +38,11 @@ def test_the_validator_has_its_own_topics_and_users_have_their_prefixes() -> Non
 
 def test_a_user_may_do_everything_with_its_own_by_password_and_by_certificate() -> None:
     acls = bindings(("app", "group", "a-"))
-    assert [item.principal for item in acls] == ["User:app", "User:CN=app,OU=clients"]
-    for item in acls:
-        assert (item.restype, item.name) == (ResourceType.GROUP, "a-")
-        assert item.resource_pattern_type is ResourcePatternType.PREFIXED
-        assert item.operation is AclOperation.ALL
+    assert [acl.principal for acl in acls] == ["User:app", "User:CN=app,OU=clients"]
+    for acl in acls:
+        assert (acl.restype, acl.name) == (ResourceType.GROUP, "a-")
+        assert acl.resource_pattern_type is ResourcePatternType.PREFIXED
+        assert acl.operation is AclOperation.ALL
 
 
 def test_the_validator_may_do_no_more_than_a_validation_needs() -> None:
@@ -112,7 +112,7 @@ def test_who_leaves_is_overwritten_and_never_deleted(admin: UserAccess) -> None:
     admin.disable_logins(["old", "older"], "SCRAM-SHA-256")
     admin.disable_logins([], "SCRAM-SHA-256")
     changes = admins[0].changes
-    assert [(type(it), it.user) for it in changes] == [
+    assert [(type(change), change.user) for change in changes] == [
         (UserScramCredentialUpsertion, "old"),
         (UserScramCredentialUpsertion, "older"),
     ]
@@ -131,14 +131,14 @@ def test_a_login_has_the_mechanism_of_its_own(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(access, "login_failure", logins.append)
     client = {"sasl.mechanism": "SCRAM-SHA-512", "sasl.username": "app"}
     access.await_logins([LOGIN], client)
-    own = {"sasl.mechanism": "SCRAM-SHA-256", "bootstrap.servers": "localhost:9092"}
-    assert logins == [client | own]
+    login_settings = {"sasl.mechanism": "SCRAM-SHA-256", "bootstrap.servers": "localhost:9092"}
+    assert logins == [client | login_settings]
 
 
 def test_a_refused_login_names_broker_listener_and_user(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(access, "LOGIN_SECONDS", 0)
-    refused = Failure("authentication", "invalid credentials")
-    monkeypatch.setattr(access, "login_failure", lambda _: refused)
+    failure = Failure("authentication", "invalid credentials")
+    monkeypatch.setattr(access, "login_failure", lambda _: failure)
     assert str(raised(EarshotError, access.await_logins, [LOGIN], {"sasl.username": "app"})) == (
         "broker 1: CLIENTS at localhost:9092, SCRAM-SHA-256: refuses the login of app 0 s after "
         "the cluster got its password (invalid credentials)\n"

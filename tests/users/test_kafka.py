@@ -13,8 +13,8 @@ pytestmark = [pytest.mark.e2e]
 
 SHA_512 = 2
 RELEASES = [
-    pytest.param(it, marks=[] if it == KAFKA_VERSION else [pytest.mark.combination])
-    for it in VERSIONS
+    pytest.param(release, marks=[] if release == KAFKA_VERSION else [pytest.mark.combination])
+    for release in VERSIONS
 ]
 
 
@@ -25,17 +25,17 @@ def kafka(request: pytest.FixtureRequest) -> Iterator[Any]:
         yield gateway.jvm.org.apache.kafka
 
 
-def replayed(kafka: Any, *changes: tuple[str, str]) -> set[str]:
+def users_after(kafka: Any, *changes: tuple[str, str]) -> set[str]:
     """The users that a broker knows, which has replayed ``changes`` from the beginning."""
     delta = kafka.image.ScramDelta(kafka.image.ScramImage.EMPTY)
     records = kafka.common.metadata
-    for what, name in changes:
-        if what == "delete":
+    for action, name in changes:
+        if action == "delete":
             record = records.RemoveUserScramCredentialRecord()
         else:
             record = records.UserScramCredentialRecord().setIterations(4096)
-            for part in (record.setSalt, record.setStoredKey, record.setServerKey):
-                part(b"x")
+            for set_field in (record.setSalt, record.setStoredKey, record.setServerKey):
+                set_field(b"x")
         delta.replay(record.setName(name).setMechanism(SHA_512))
     mechanisms = delta.apply().mechanisms()
     # as arrays: where Spark has run in this process, Py4J's iterators do not end any more
@@ -46,12 +46,12 @@ def replayed(kafka: Any, *changes: tuple[str, str]) -> set[str]:
 def test_all_users_stay_known_where_one_is_overwritten(kafka: Any) -> None:
     chance = random.Random(25)
     for _ in range(50):
-        old, new = (f"u{chance.randrange(10**6)}" for _ in range(2))
-        changes = [("set", "validator"), ("set", old), ("set", old), ("set", new)]
-        assert replayed(kafka, *changes) == {"validator", old, new}
+        old_user, new_user = (f"u{chance.randrange(10**6)}" for _ in range(2))
+        changes = [("set", "validator"), ("set", old_user), ("set", old_user), ("set", new_user)]
+        assert users_after(kafka, *changes) == {"validator", old_user, new_user}
 
 
 def test_no_user_stays_known_where_one_is_deleted(kafka: Any) -> None:
     """KAFKA-20774. If this fails, the release has the fix: docs/users.md lists the others."""
     changes = [("set", "validator"), ("set", "app"), ("delete", "app"), ("set", "app3")]
-    assert replayed(kafka, *changes) == set()
+    assert users_after(kafka, *changes) == set()

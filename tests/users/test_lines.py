@@ -38,8 +38,8 @@ def test_permissions_are_arguments_of_kafkas_tool() -> None:
 @given(st.text(st.characters(blacklist_categories=["Cs", "Cc"]), min_size=1))
 def test_any_password_reaches_kafka_as_it_is(password: str) -> None:
     (line,) = lines([], [], {"app": password}, [MECHANISM], []).splitlines()
-    what, user, text = line.split(" ")
-    assert (what, user) == ("password", "app")
+    kind, user, text = line.split(" ")
+    assert (kind, user) == ("password", "app")
     values = read_properties(base64.b64decode(text).decode()).values
     assert values == {"SCRAM-SHA-512": f"iterations={ITERATIONS},password={password}"}
 
@@ -52,9 +52,11 @@ def test_a_password_is_given_for_each_mechanism_at_once() -> None:
 
 def test_who_is_gone_gets_a_password_that_is_kept_nowhere_and_is_never_deleted() -> None:
     """A deletion would cost brokers that restart all users: KAFKA-20774."""
-    gone = [("old", Mechanism.SCRAM_SHA_256)]
-    first, second = (lines([], [], {}, [MECHANISM], gone).splitlines() for _ in range(2))
-    assert [line.split()[:2] for line in first] == [["password", "old"]]
-    assert first[0] != second[0]
-    values = read_properties(base64.b64decode(first[0].split()[2]).decode()).values
+    removed_users = [("old", Mechanism.SCRAM_SHA_256)]
+    first_lines, second_lines = (
+        lines([], [], {}, [MECHANISM], removed_users).splitlines() for _ in range(2)
+    )
+    assert [line.split()[:2] for line in first_lines] == [["password", "old"]]
+    assert first_lines[0] != second_lines[0]
+    values = read_properties(base64.b64decode(first_lines[0].split()[2]).decode()).values
     assert list(values) == ["SCRAM-SHA-256"]

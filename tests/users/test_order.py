@@ -37,18 +37,18 @@ def an_order(**changes: Any) -> UsersOrder:
 
 
 def test_an_order_shows_no_secret_and_comes_back_whole() -> None:
-    given = an_order()
-    assert SECRET not in repr(given)
-    assert UsersOrder.model_validate_json(given.model_dump_json()) == given
+    order = an_order()
+    assert SECRET not in repr(order)
+    assert UsersOrder.model_validate_json(order.model_dump_json()) == order
 
 
 def test_the_program_runs_the_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    given = an_order()
-    done: list[UsersOrder] = []
-    monkeypatch.setattr(program, "carry_out", done.append)
-    (tmp_path / "order.json").write_text(given.model_dump_json())
+    order = an_order()
+    carried_out_orders: list[UsersOrder] = []
+    monkeypatch.setattr(program, "carry_out", carried_out_orders.append)
+    (tmp_path / "order.json").write_text(order.model_dump_json())
     assert program.main(tmp_path / "order.json") == 0
-    assert done == [given]
+    assert carried_out_orders == [order]
     assert not (tmp_path / "order.json").exists(), "it has passwords"
 
 
@@ -92,5 +92,7 @@ def test_what_the_cluster_refuses_is_said_without_a_trace(
 def test_the_program_needs_no_package_that_the_validator_lacks() -> None:
     """The image has what `earshot/remote/requirements.lock` names, and nothing for certificates."""
     code = "import sys; sys.modules['cryptography'] = None; import earshot.users.__main__"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stderr) == (0, "")
+    completed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60
+    )
+    assert (completed.returncode, completed.stderr) == (0, "")

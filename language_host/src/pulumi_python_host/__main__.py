@@ -36,8 +36,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="pulumi-language-python", allow_abbrev=False)
     parser.add_argument("--bin", type=Path, required=True)
     parser.add_argument("--engine-pid", type=int, default=os.getppid())
-    options, others = parser.parse_known_args()
-    engine = others[-1] if others and not others[-1].startswith("-") else ""
+    options, unknown_arguments = parser.parse_known_args()
+    engine = (
+        unknown_arguments[-1]
+        if unknown_arguments and not unknown_arguments[-1].startswith("-")
+        else ""
+    )
 
     skip_the_sdk()
     from pulumi_python_host.server import serve

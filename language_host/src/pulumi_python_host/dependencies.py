@@ -44,7 +44,7 @@ def list_installed(interpreter: Interpreter, *, transitive: bool) -> list[tuple[
     """Name and version of installed packages: all, or those that no other one requires."""
     filters = [] if transitive else ["--not-required"]
     listing = _query(interpreter, "-m", "pip", "list", "--format", "json", *filters)
-    return [(entry["name"], entry["version"]) for entry in _json_list(listing)]
+    return [(package["name"], package["version"]) for package in _json_list(listing)]
 
 
 def install(

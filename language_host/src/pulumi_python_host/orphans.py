@@ -25,17 +25,17 @@ def end_orphans(environment: Mapping[str, str], report: Callable[[str], None]) -
         report(f"Ending plugin process {process.pid}, whose pulumi is gone ...")
         with contextlib.suppress(psutil.Error):
             process.terminate()
-    _, left = psutil.wait_procs(orphans, GRACE_SECONDS)
-    for process in left:
+    _, remaining_processes = psutil.wait_procs(orphans, GRACE_SECONDS)
+    for process in remaining_processes:
         with contextlib.suppress(psutil.Error):
             process.kill()
-    psutil.wait_procs(left, GRACE_SECONDS)
+    psutil.wait_procs(remaining_processes, GRACE_SECONDS)
 
 
 def _orphans(environment: Mapping[str, str]) -> Iterator[psutil.Process]:
     home = Path(environment.get("PULUMI_HOME") or Path.home() / ".pulumi")
     cli = shutil.which(CLI, path=environment.get("PATH"))
-    own = psutil.Process().uids().effective
+    own_uid = psutil.Process().uids().effective
     for process in psutil.process_iter():
         # a process that ends meanwhile is no orphan
         with contextlib.suppress(psutil.Error):
@@ -45,7 +45,7 @@ def _orphans(environment: Mapping[str, str]) -> Iterator[psutil.Process]:
             is_plugin = any(_is_below(home / "plugins", word) for word in words[:2]) or (
                 cli is not None and any(_is_below(Path(cli).parent, word) for word in words[:1])
             )
-            if is_plugin and process.uids().effective == own and not _has_cli(process):
+            if is_plugin and process.uids().effective == own_uid and not _has_cli(process):
                 yield process
 
 

@@ -78,10 +78,10 @@ def _pump(
 ) -> None:
     with pipe:
         if first_line is not None:
-            line, rest = _read_line(pipe)
+            line, remaining_bytes = _read_line(pipe)
             first_line(line)
-            if rest:
-                send(rest)
+            if remaining_bytes:
+                send(remaining_bytes)
         while data := os.read(pipe.fileno(), READ_BYTES):
             send(data)
 
@@ -91,5 +91,5 @@ def _read_line(pipe: IO[bytes]) -> tuple[bytes, bytes]:
     data = b""
     while b"\n" not in data and (chunk := os.read(pipe.fileno(), READ_BYTES)):
         data += chunk
-    line, _, rest = data.partition(b"\n")
-    return line.strip(), rest
+    line, _, remaining_bytes = data.partition(b"\n")
+    return line.strip(), remaining_bytes

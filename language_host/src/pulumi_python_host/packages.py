@@ -47,9 +47,9 @@ def link(request: LinkRequest) -> LinkResponse:
     if (folder / "pyproject.toml").exists() and not requirements.exists():
         text = "\n  ".join([f"Add to the dependencies of {folder / 'pyproject.toml'}:", *paths])
         return LinkResponse(import_instructions=text)
-    known = requirements.read_text().splitlines() if requirements.exists() else []
-    added = [path for path in paths if not {path, path.removeprefix("./")} & set(known)]
-    requirements.write_text("\n".join([*known, *added]) + "\n")
+    old_lines = requirements.read_text().splitlines() if requirements.exists() else []
+    added_paths = [path for path in paths if not {path, path.removeprefix("./")} & set(old_lines)]
+    requirements.write_text("\n".join([*old_lines, *added_paths]) + "\n")
     imports = [_import_line(folder / package.path) for package in request.packages]
     return LinkResponse(import_instructions="\n".join(["Import the SDK with:", *imports]))
 

@@ -18,7 +18,7 @@ def launch(
     request: language_pb2.RunPluginRequest, interpreter: Interpreter
 ) -> tuple[tuple[str, ...], Path, dict[str, str]]:
     """A plugin's command, directory, and environment, all of which the engine sends."""
-    environment = dict(entry.split("=", 1) for entry in request.env if "=" in entry)
+    environment = dict(variable.split("=", 1) for variable in request.env if "=" in variable)
     folder = request.info.program_directory
     python = (interpreter.executable, "-u")
     if request.kind == "analyzer":

@@ -46,7 +46,7 @@ def run(
 
 def _arguments(request: language_pb2.RunRequest, engine_address: str) -> list[str]:
     info = request.info
-    entry = "" if info.entry_point == "." else info.entry_point
+    entry_point = "" if info.entry_point == "." else info.entry_point
     flags = {
         "monitor": request.monitor_address,
         "engine": engine_address,
@@ -60,7 +60,7 @@ def _arguments(request: language_pb2.RunRequest, engine_address: str) -> list[st
     }
     # `--flag=value` is one argument: a value may begin with a dash.
     words = [f"--{name}={value}" for name, value in flags.items()]
-    return [*words, str(Path(info.program_directory) / entry), *request.args]
+    return [*words, str(Path(info.program_directory) / entry_point), *request.args]
 
 
 def _response(code: int) -> language_pb2.RunResponse:

@@ -118,9 +118,9 @@ class PackRelay:
             self._output.stderr(f"{self._name} could not be started: {error}\n".encode())
             self._output.finish(1)
             raise PackError(f"policy pack {self._name} could not be started: {error}") from None
-        first: SimpleQueue[bytes] = SimpleQueue()
-        self._output.follow(child, self._children, first.put)
-        line = first.get()
+        first_lines: SimpleQueue[bytes] = SimpleQueue()
+        self._output.follow(child, self._children, first_lines.put)
+        line = first_lines.get()
         if line.isdigit() and 0 < int(line) < 65536:
             return int(line)
         self._children.stop(child)

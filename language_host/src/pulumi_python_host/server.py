@@ -55,7 +55,7 @@ class LanguageRuntime:
     def GetRequiredPackages(
         self, request: language_pb2.GetRequiredPackagesRequest, context: ServicerContext
     ) -> language_pb2.GetRequiredPackagesResponse:
-        found = dependencies.find_packages(Interpreter.of(request.info))
+        packages = dependencies.find_packages(Interpreter.of(request.info))
         return language_pb2.GetRequiredPackagesResponse(
             packages=[
                 plugin_pb2.PackageDependency(
@@ -64,18 +64,21 @@ class LanguageRuntime:
                     version=package["version"],
                     server=package["server"],
                 )
-                for package in found
+                for package in packages
             ]
         )
 
     def GetProgramDependencies(
         self, request: language_pb2.GetProgramDependenciesRequest, context: ServicerContext
     ) -> language_pb2.GetProgramDependenciesResponse:
-        found = dependencies.list_installed(
+        installed_packages = dependencies.list_installed(
             Interpreter.of(request.info), transitive=request.transitiveDependencies
         )
         return language_pb2.GetProgramDependenciesResponse(
-            dependencies=[language_pb2.DependencyInfo(name=n, version=v) for n, v in found]
+            dependencies=[
+                language_pb2.DependencyInfo(name=name, version=version)
+                for name, version in installed_packages
+            ]
         )
 
     def InstallDependencies(

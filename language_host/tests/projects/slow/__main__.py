@@ -22,5 +22,5 @@ def wait(_: str) -> None:
     time.sleep(120)
 
 
-thing = Thing("one")
-thing.echo.apply(wait)
+slow_thing = Thing("one")
+slow_thing.echo.apply(wait)
