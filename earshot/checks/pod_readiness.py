@@ -14,7 +14,7 @@ from earshot.rules.registry import Finding
 from earshot.sources.deployment import settings_of
 from earshot.sources.kubernetes import Manifest
 from earshot.sources.workloads import PodContainer
-from earshot.topology.broker import Broker, ReachedListener
+from earshot.topology.broker import Broker
 from earshot.topology.pods import PodDeployment
 
 _REFUSES = (3, 9)
@@ -87,8 +87,8 @@ def _services_of_ready_pods(whole: PodDeployment, broker: Broker, id: int) -> li
 def _needs_readiness(
     whole: PodDeployment, broker: Broker, id: int, waiting: dict[str, str]
 ) -> bool:
-    end = whole.trace(broker.service, broker.voters[id]).end
-    is_waiting = isinstance(end, ReachedListener) and end.broker.service in waiting
+    reached = whole.reached(broker.service, broker.voters[id])
+    is_waiting = reached is not None and reached.broker.service in waiting
     return is_waiting and bool(_services_of_ready_pods(whole, broker, id))
 
 
@@ -96,10 +96,10 @@ def _starts_later(
     whole: PodDeployment, broker: Broker, id: int, containers: dict[str, PodContainer]
 ) -> bool:
     """Whether the voter is a replica that starts after that of ``broker`` is ready."""
-    end = whole.trace(broker.service, broker.voters[id]).end
-    if not isinstance(end, ReachedListener) or end.broker is broker:
+    reached = whole.reached(broker.service, broker.voters[id])
+    if reached is None or reached.broker is broker:
         return False
-    one, other = containers[broker.service], containers[end.broker.service]
+    one, other = containers[broker.service], containers[reached.broker.service]
     order = list(containers)
     is_after = order.index(other.name) > order.index(one.name)
     return one.pod.is_ordered and one.template == other.template and is_after

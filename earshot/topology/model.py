@@ -10,7 +10,7 @@ from functools import cached_property
 from earshot.listeners.address import Address
 from earshot.listeners.listed import by_key
 from earshot.names.kinds import ip_of
-from earshot.topology.broker import Bootstrap, Broker, Endpoint
+from earshot.topology.broker import Bootstrap, Broker, Endpoint, ReachedListener
 from earshot.topology.container import Container, PublishedPort, is_loopback
 from earshot.topology.msk import corrected_address, is_msk_broker
 from earshot.topology.names import Names, is_gateway
@@ -41,6 +41,10 @@ class Deployment:
     def way(self, place: str, address: Address) -> Outcome:
         """Where ``address`` leads from ``place`` (a service, or `HOST`)."""
         return self.trace(place, address).end
+
+    def reached(self, place: str, address: Address) -> ReachedListener | None:
+        """The listener that ``address`` leads to from ``place``, or None."""
+        return self.trace(place, address).reached
 
     def trace(self, place: str, address: Address) -> Trace:
         """Like `way`, hop by hop."""
