@@ -79,11 +79,8 @@ class Deployment:
 
     def alternative_addresses(self, traces: Sequence[Trace]) -> Sequence[str]:
         """Addresses that the client of ``traces`` could bootstrap to instead."""
-        if hosted := [
-            str(right) for trace in traces if (right := corrected_address(trace.address))
-        ]:
-            return hosted
-        return [
+        hosted = [str(right) for trace in traces if (right := corrected_address(trace.address))]
+        return hosted or [
             f"{broker.service}:{endpoint.bind.port}"
             for broker in self.brokers
             for endpoint in broker.for_clients
@@ -99,16 +96,11 @@ class Deployment:
 
     def loopback_listener(self, place: str, address: Address) -> Endpoint | None:
         """The listener on its broker's loopback that refuses clients of ``address``, or None."""
-        brokers = (broker for broker in self.brokers if broker.container.has_name(address.host))
-        endpoints = (endpoint for broker in brokers for endpoint in broker.for_clients)
-        return next(
-            (
-                endpoint
-                for endpoint in endpoints
-                if endpoint.bind.port == address.port and is_loopback(endpoint.bind.host)
-            ),
-            None,
-        )
+        for broker in self.brokers:
+            for endpoint in broker.for_clients if broker.container.has_name(address.host) else ():
+                if endpoint.bind.port == address.port and is_loopback(endpoint.bind.host):
+                    return endpoint
+        return None
 
     def through(self, service: str, port: PublishedPort) -> tuple[Hop, ...]:
         """The hops from the machine through a published port of ``service``."""

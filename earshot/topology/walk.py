@@ -11,7 +11,7 @@ from earshot.listeners.address import Address
 from earshot.topology.broker import Bootstrap, Broker, Endpoint, ReachedListener
 from earshot.topology.container import HiddenPort, PublishedPort
 from earshot.topology.model import Deployment
-from earshot.topology.names import HOST, Unknown
+from earshot.topology.names import HOST, ROUTE_TO_CONTAINERS, Unknown
 from earshot.topology.ways import Answer, Failure, Hop, Stage, Trace, best_trace, unknown_leg
 
 
@@ -143,8 +143,8 @@ def _trace_to(deployment: Deployment, place: str, broker: Broker, advertised: Ad
     if not (on_machine and broker.container.advertises_address):
         return deployment.trace(place, advertised)
     because = f"it is the address of the container {broker.service}"
-    route = unknown_leg("whether the machine has a route to its containers: on Linux it has")
-    return best_trace(advertised, Hop(Stage.RESOLVE, Answer.YES, because), [route])
+    legs = [unknown_leg(ROUTE_TO_CONTAINERS)]
+    return best_trace(advertised, Hop(Stage.RESOLVE, Answer.YES, because), legs)
 
 
 def failing_hop_to(
