@@ -82,7 +82,7 @@ class _Check:
         clients = tuple(
             finding
             for service in services
-            if not (service.command or service.is_built or service.files or service.name in kafka)
+            if service.is_plain and not service.files and service.name not in kafka
             for finding in kl014_clients.refusals(service.name, service.container)
         )
         of_kafka = {*by_service, *(client.service for client in whole.bootstraps)}
@@ -108,10 +108,10 @@ def _lost_zookeepers(
 ) -> Iterator[tuple[str, Finding]]:
     """A finding for each of the brokers ``names`` that reaches no ZooKeeper."""
     known = kl016_zookeeper.zookeepers(whole.containers)
-    plain = {item.name for item in services if not (item.command or item.is_built)}
+    plain = {service.name: service for service in services if service.is_plain}
     known = {name: port if name in plain else None for name, port in known.items()}
-    for service in services:
-        if service.name not in names or service.name not in plain:
+    for service in plain.values():
+        if service.name not in names:
             continue
         settings, container = settings_of(service), service.container
         # an unknown image may contain a ZooKeeper
@@ -206,10 +206,9 @@ def refusals(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
 
     If it starts, warnings for a misspelt variable and for values that reach Kafka changed.
     """
-    container, plain = service.container, not (service.command or service.is_built)
-    by_variables = plain and not service.properties
+    container, by_variables = service.container, service.is_plain and not service.properties
     misspelt = [*kl014_misspelt.misspelt_variables(container)] if by_variables else []
-    if (refusal := next(_refusals(service, settings, plain=plain), None)) is not None:
+    if (refusal := next(_refusals(service, settings), None)) is not None:
         cause = next((variable for variable in misspelt if variable.is_cause_of(refusal)), None)
         yield replace(cause.as_cause_of(refusal) if cause else refusal, container=service.name)
         return
@@ -217,9 +216,9 @@ def refusals(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
     yield from (replace(warning, container=service.name) for warning in warnings)
 
 
-def _refusals(service: Service, settings: BrokerSettings, *, plain: bool) -> Iterator[Finding]:
+def _refusals(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
     """The refusals of the image's script, of Kafka, and of Kafka for a listener without a login."""
-    yield from kl014_image.refusals(service.container, settings, plain=plain)
+    yield from kl014_image.refusals(service.container, settings, plain=service.is_plain)
     yield from kl002_kafka.startup_refusals(settings)
     if (empty := with_empty(service, settings)) is not settings:
         yield from kl002_kafka.startup_refusals(empty)

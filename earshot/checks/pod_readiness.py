@@ -35,18 +35,11 @@ def never_ready(replicas: Manifest, whole: PodDeployment) -> Iterator[Finding]:
         if not broker.voters:
             continue
         majority = len(broker.voters) // 2 + 1
-        unnamed = {
-            voter for voter in broker.voters if _needs_readiness(whole, broker, voter, waiting)
-        }
-        later = {
-            voter for voter in broker.voters if _starts_later(whole, broker, voter, containers)
-        }
-        if len(broker.voters) - len(unnamed) < majority:
-            service = next(
-                service
-                for id in broker.voters
-                for service in _services_of_ready_pods(whole, broker, id)
-            )
+        unnamed = sum(_needs_readiness(whole, broker, id, waiting) for id in broker.voters)
+        later = sum(_starts_later(whole, broker, id, containers) for id in broker.voters)
+        if len(broker.voters) - unnamed < majority:
+            services = (_services_of_ready_pods(whole, broker, id) for id in broker.voters)
+            service = next(filter(None, services))[0]
             yield RULE.finding(
                 f"is ready when {listener} answers, which takes a quorum, and {VOTERS} names pods "
                 f"by the Service {service}, which leads to ready pods alone",
@@ -55,7 +48,7 @@ def never_ready(replicas: Manifest, whole: PodDeployment) -> Iterator[Finding]:
                 remedy=f"set publishNotReadyAddresses to true in the Service {service}",
                 inputs=("readinessProbe", "startupProbe"),
             )
-        elif len(broker.voters) - len(later) < majority:
+        elif len(broker.voters) - later < majority:
             yield RULE.finding(
                 f"is ready when {listener} answers, which takes {majority} of "
                 f"{len(broker.voters)} voters, and the next replica starts when it is ready",

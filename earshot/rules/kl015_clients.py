@@ -67,12 +67,13 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     for failed, services in failed_connections.items():
         yield _wrong_address(deployment, failed, services)
     failed_services = {name for names in failed_connections.values() for name in names}
-    by_host: dict[str, list[Bootstrap]] = {}
-    for client, connections in bootstrapped:
-        uses_desktop = all(_needs_docker_desktop(entry.trace) for entry in connections)
-        if uses_desktop and client.service not in failed_services:
-            by_host.setdefault(client.addresses[0].host.lower(), []).append(client)
-    for host, clients in by_host.items():
+    clients_by_host = by_key(
+        (client.addresses[0].host.lower(), client)
+        for client, connections in bootstrapped
+        if all(_needs_docker_desktop(entry.trace) for entry in connections)
+        and client.service not in failed_services
+    )
+    for host, clients in clients_by_host.items():
         yield _desktop_only(host, clients)
 
 

@@ -81,6 +81,11 @@ class Service:
     """Its commented-out advertised addresses."""
     health_check: tuple[str, ...] = ()
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it runs the start script of an image that is not built here."""
+        return not (self.command or self.is_built)
+
 
 @dataclass(frozen=True)
 class Compose:
