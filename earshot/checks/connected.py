@@ -34,14 +34,8 @@ def with_lookups(
     resolvers = {vpc.name: asked.dns(vpc.resolver) for vpc in connected if vpc.resolver}
     questions = [(host, resolver) for resolver in resolvers.values() for host in sorted(hosts)]
     answers = asked.look_up(questions, policy) if questions else {}
-    return tuple(
-        replace(
-            vpc,
-            lookups={
-                host.lower(): answers[host.lower(), resolver.label]
-                for host in hosts
-                if (resolver := resolvers.get(vpc.name)) is not None
-            },
-        )
-        for vpc in connected
-    )
+    lookups = {
+        name: {host.lower(): answers[host.lower(), resolver.label] for host in hosts}
+        for name, resolver in resolvers.items()
+    }
+    return tuple(replace(vpc, lookups=lookups.get(vpc.name, {})) for vpc in connected)

@@ -171,15 +171,11 @@ def _with_unique_names(services: Mapping[str, Service]) -> dict[str, Service]:
     used_names: set[str] = set()
     by_name = {}
     for urn, service in services.items():
-        name = (
-            urn
-            if service.name in used_names or "its name" in service.container.unknown
-            else service.name
-        )
+        container = service.container
+        has_own_name = service.name not in used_names and "its name" not in container.unknown
+        name = service.name if has_own_name else urn
         used_names.add(name)
-        container = replace(
-            service.container, open_networks=service.container.open_networks or is_open
-        )
+        container = replace(container, open_networks=container.open_networks or is_open)
         by_name[urn] = replace(service, name=name, container=container)
     return by_name
 
@@ -192,11 +188,7 @@ def _with_names(
     evidence_by_key = evidence(facts, policy, asked) if asks else {}
     return replace(
         facts,
-        evidence={
-            key: evidence_item
-            for key, evidence_item in evidence_by_key.items()
-            if _is_full_name(key[2])
-        },
+        evidence={key: by for key, by in evidence_by_key.items() if _is_full_name(key[2])},
         waivers=policy.waivers,
         addresses=dict.fromkeys(facts.containers, addresses) if addresses else {},
     )
@@ -312,22 +304,15 @@ def evidence(
     asked = asked or SystemResolvers()
     evidence_by_key = gather(facts.plan, policy, facts.placement, declared, asked)
     external_keys = [
-        key
-        for key, evidence_item in evidence_by_key.items()
-        if _needs_external_lookup(key, evidence_item, policy)
+        (listener, scope, host)
+        for (listener, scope, host), by in evidence_by_key.items()
+        if by.kind is EvidenceKind.NONE and by.lookup is None
+        if scope in _INSIDE and "." in host and not policy.waiver(host)
     ]
     if external_keys:
         again = gather(facts.plan, policy, facts.placement, declared, _WithExternal(asked))
         evidence_by_key |= {key: again[key] for key in external_keys}
     return evidence_by_key
-
-
-def _needs_external_lookup(
-    key: EvidenceKey, evidence_item: Evidence, policy: ResolverPolicy
-) -> bool:
-    _, scope, host = key
-    nobody_asked = evidence_item.kind is EvidenceKind.NONE and evidence_item.lookup is None
-    return scope in _INSIDE and nobody_asked and "." in host and not policy.waiver(host)
 
 
 class _WithExternal(SystemResolvers):

@@ -63,7 +63,7 @@ class _Check:
         broken = set()
         for service in services:
             if service.name in kafka:
-                by_service[service.name], starts = self._service_findings(service)
+                by_service[service.name], starts = self._problems(service)
                 broken |= set() if starts else {service.name}
         for broker in whole.brokers:
             if not broker.is_kafka:
@@ -87,7 +87,7 @@ class _Check:
         clients = tuple(
             finding
             for service in services
-            if not (service.command or service.is_built or service.files or service.name in kafka)
+            if service.is_plain and not service.files and service.name not in kafka
             for finding in kl014_clients.refusals(service.name, service.container)
         )
         of_kafka = {*by_service, *(client.service for client in whole.bootstraps)}
@@ -102,14 +102,9 @@ class _Check:
         own = (finding for findings in by_service.values() for finding in findings)
         return (*own, *clients, *networks, *between)
 
-    def _service_findings(self, service: Service) -> tuple[tuple[Finding, ...], bool]:
+    def _problems(self, service: Service) -> tuple[tuple[Finding, ...], bool]:
         if id(service) not in self._results:
-            settings = settings_of(service)
-            refused = tuple(refusals(service, settings))
-            starts = not any(refusal.is_certain_error for refusal in refused)
-            if starts:
-                refused += tuple(unusable(service, settings))
-            self._results[id(service)] = service, refused, starts
+            self._results[id(service)] = service, *problems(service)
         return self._results[id(service)][1:]
 
 
@@ -118,10 +113,10 @@ def _lost_zookeepers(
 ) -> Iterator[tuple[str, Finding]]:
     """A finding for each of the brokers ``names`` that reaches no ZooKeeper."""
     known = kl016_zookeeper.zookeepers(whole.containers)
-    plain = {item.name for item in services if not (item.command or item.is_built)}
+    plain = {service.name: service for service in services if service.is_plain}
     known = {name: port if name in plain else None for name, port in known.items()}
-    for service in services:
-        if service.name not in names or service.name not in plain:
+    for service in plain.values():
+        if service.name not in names:
             continue
         settings, container = settings_of(service), service.container
         # an unknown image may contain a ZooKeeper
@@ -188,12 +183,13 @@ def _unbound(whole: Deployment, broker: Broker) -> Iterator[Finding]:
         return
 
 
-def problems(service: Service, settings: BrokerSettings) -> tuple[Finding, ...]:
-    """The reasons why a broker does not start, or else its unusable addresses."""
+def problems(service: Service) -> tuple[tuple[Finding, ...], bool]:
+    """The reasons why a broker does not start, or else its unusable addresses; and whether it
+    starts."""
+    settings = settings_of(service)
     refused = tuple(refusals(service, settings))
-    if any(refusal.is_certain_error for refusal in refused):
-        return refused
-    return (*refused, *unusable(service, settings))
+    starts = not any(refusal.is_certain_error for refusal in refused)
+    return (*refused, *(unusable(service, settings) if starts else ())), starts
 
 
 def unusable(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
@@ -215,26 +211,24 @@ def refusals(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
 
     If it starts, warnings for a misspelt variable and for values that reach Kafka changed.
     """
-    plain = not (service.command or service.is_built)
-    image_refusals = [*kl014_image.refusals(service.container, settings, plain=plain)]
-    image_refusals = image_refusals or [*kl002_kafka.startup_refusals(settings)]
-    empty = with_empty(service, settings)
-    if empty is not settings:
-        image_refusals = image_refusals or [*kl002_kafka.startup_refusals(empty)]
-    if not image_refusals:
-        logins = kl002_kafka_keys.without_login(service.container, settings)
-        image_refusals = [kl002_kafka.as_finding(login) for login in logins]
-    by_variables = plain and not service.properties
-    misspelt = [*kl014_misspelt.misspelt_variables(service.container)] if by_variables else []
-    for finding in image_refusals[:1]:
-        cause = next((variable for variable in misspelt if variable.is_cause_of(finding)), None)
-        yield replace(cause.as_cause_of(finding) if cause else finding, container=service.name)
-    if not image_refusals:
-        warnings = [
-            *(variable.finding() for variable in misspelt[:1]),
-            *kl014_image.changed(service.container),
-        ]
-        yield from (replace(warning, container=service.name) for warning in warnings)
+    container, by_variables = service.container, service.is_plain and not service.properties
+    misspelt = [*kl014_misspelt.misspelt_variables(container)] if by_variables else []
+    if (refusal := next(_refusals(service, settings), None)) is not None:
+        cause = next((variable for variable in misspelt if variable.is_cause_of(refusal)), None)
+        yield replace(cause.as_cause_of(refusal) if cause else refusal, container=service.name)
+        return
+    warnings = (*(item.finding() for item in misspelt[:1]), *kl014_image.changed(container))
+    yield from (replace(warning, container=service.name) for warning in warnings)
+
+
+def _refusals(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
+    """The refusals of the image's script, of Kafka, and of Kafka for a listener without a login."""
+    yield from kl014_image.refusals(service.container, settings, plain=service.is_plain)
+    yield from kl002_kafka.startup_refusals(settings)
+    if (empty := with_empty(service, settings)) is not settings:
+        yield from kl002_kafka.startup_refusals(empty)
+    for login in kl002_kafka_keys.without_login(service.container, settings):
+        yield kl002_kafka.as_finding(login)
 
 
 def _without_endpoints(whole: Deployment, broken: set[str]) -> Deployment:
@@ -286,10 +280,6 @@ def _findings(settings: BrokerSettings) -> Iterator[Finding]:
 def _first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     weights = {rule.id: rule.weight for rule in rules_at(AppliedAt.FILE)}
     by_weight = sorted(findings, key=lambda finding: -weights[finding.rule])
-    others = dict.fromkeys(
-        finding.rule for finding in by_weight[1:] if finding.rule != by_weight[0].rule
-    )
-    if not by_weight:
-        return ()
-    more = f" (there is more about security: {', '.join(others)})" if others else ""
-    return (replace(by_weight[0], observed=f"{by_weight[0].observed}{more}"),)
+    rules = [*dict.fromkeys(finding.rule for finding in by_weight)]
+    more = f" (there is more about security: {', '.join(rules[1:])})" if rules[1:] else ""
+    return tuple(replace(first, observed=f"{first.observed}{more}") for first in by_weight[:1])

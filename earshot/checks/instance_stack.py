@@ -51,14 +51,12 @@ def evaluate_stack(
         facts = instance_facts(broker.written, network.own_name)
         if facts.plan is not None:
             members.append(_Member(broker, facts.plan, facts.settings))
-    zones = Zones(stack)
-    evaluation = StackEvaluation()
-    for cluster_members in _clusters(members):
-        policy = (policies or {}).get(cluster_members[0].broker.holder, ResolverPolicy())
-        checked = _Cluster(cluster_members, networks).evaluate(zones, policy, asked)
-        evaluation = StackEvaluation(
-            evaluation.findings + checked.findings, evaluation.remarks + checked.remarks
-        )
+    zones, evaluation = Zones(stack), StackEvaluation()
+    for cluster in _clusters(members):
+        policy = (policies or {}).get(cluster[0].broker.holder, ResolverPolicy())
+        checked = _Cluster(cluster, networks).evaluate(zones, policy, asked)
+        findings, remarks = evaluation.findings + checked.findings, checked.remarks
+        evaluation = StackEvaluation(findings, evaluation.remarks + remarks)
     return evaluation
 
 
@@ -114,7 +112,7 @@ class _Cluster:
         named = name_evidence(facts, self._networks, zones, policy, asked)
         facts = replace(facts, evidence=named.evidence)
         first = self._plan.nodes[0].id
-        findings = tuple(
+        findings = (
             (self._brokers[first if finding.node is None else finding.node].holder, finding)
             for finding in evaluate(facts, rules_at(AppliedAt.INSTANCES))
             if not self._is_reported(finding)
@@ -150,7 +148,6 @@ class _Cluster:
             return False
         broker = self._brokers[finding.node]
         listener = self._plan.node(finding.node).listener(finding.listener or "")
-        host = listener.host if listener is not None else ""
-        if is_computed(host) and finding.rule != kl007_security_groups.RULE.id:
-            return True
-        return broker.has_reported(finding)
+        is_unknown = listener is not None and is_computed(listener.host)
+        is_hidden = is_unknown and finding.rule != kl007_security_groups.RULE.id
+        return is_hidden or broker.has_reported(finding)

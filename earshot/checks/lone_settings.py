@@ -9,19 +9,14 @@ of 3.9.
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import islice
 
-from earshot.checks.deployment import (
-    advice_on_services,
-    advice_on_settings,
-    problems,
-)
+from earshot.checks.deployment import advice_on_services, advice_on_settings, problems
 from earshot.facts.settings import NEWEST, BrokerSettings, is_broker_configuration
 from earshot.listeners.properties import malformed_keys, read_properties
 from earshot.rules import kl002_kafka
 from earshot.rules.registry import Finding
 from earshot.sources.compose import Service
-from earshot.sources.deployment import brokers_among, settings_of
+from earshot.sources.deployment import brokers_among
 from earshot.sources.open_listeners import open_listeners, open_values
 from earshot.sources.task_definition import TaskContainer
 from earshot.sources.user_data import UserDataFile
@@ -44,17 +39,14 @@ def is_of_broker(text: str) -> bool:
 
 def mistakes_in_properties(text: str, release: Release = None) -> tuple[Finding, ...]:
     """The first refusal of the properties by Kafka of ``release`` (default: every release)."""
+    finding = kl002_kafka.RULE.finding
     for key in _key_after_mark(text):
-        observed = (
-            f"{key}: begins with a byte order mark, which Java takes into the key: it is not set"
-        )
+        observed = "begins with a byte order mark, which Java takes into the key: it is not set"
         remedy = "save the file as UTF-8 without a byte order mark"
-        return (
-            kl002_kafka.RULE.finding(observed, "no byte order mark", inputs=(key,), remedy=remedy),
-        )
+        return (finding(f"{key}: {observed}", "no byte order mark", remedy, inputs=(key,)),)
     for key in malformed_keys(text):
         observed = "has a \\u without four hexadecimal digits; Java loads no such file"
-        return (kl002_kafka.RULE.finding(f"{key}: {observed}", "a backslash twice", inputs=(key,)),)
+        return (finding(f"{key}: {observed}", "a backslash twice", inputs=(key,)),)
     return mistakes_in_values(read_properties(text).values, release, complete=_is_whole(text))
 
 
@@ -106,10 +98,9 @@ def mistakes_in_values(
     settings = settings_in(given, release, complete=complete)
     findings = kl002_kafka.startup_refusals(settings)
     if not (settings.is_zookeeper or release):
-        for release_later in _LATER:
-            later_on = replace(settings, release=release_later)
-            of_later = kl002_kafka.startup_refusals(later_on) if findings else ()
-            refused = {finding.inputs for finding in of_later}  # texts differ between releases
+        for later in _LATER if findings else ():
+            refusals = kl002_kafka.startup_refusals(replace(settings, release=later))
+            refused = {finding.inputs for finding in refusals}  # texts differ between releases
             findings = tuple(finding for finding in findings if finding.inputs in refused)
     return findings[:1] or tuple(kl002_kafka.unusable(settings.read()))
 
@@ -133,9 +124,7 @@ def mistakes_in_user_data(
     return tuple(
         finding
         for file in written
-        for finding in mistakes_in_values(
-            file.written, release, complete=file.whole and set(file.computed) == file.places
-        )
+        for finding in mistakes_in_values(file.written, release, complete=file.complete)
     )
 
 
@@ -143,18 +132,14 @@ def advice_in_user_data(
     written: Iterable[UserDataFile], release: Release = None
 ) -> tuple[Finding, ...]:
     """The most important security advice on the brokers of user data, or none."""
-    advice = (
-        finding
-        for file in written
-        for finding in advice_on_settings(settings_in(file.written, release, complete=file.whole))
-    )
-    return tuple(islice(advice, 1))
+    settings = (settings_in(file.written, release, complete=file.whole) for file in written)
+    return next(filter(None, map(advice_on_settings, settings)), ())
 
 
 def mistakes_in_task(containers: Iterable[TaskContainer]) -> tuple[Finding, ...]:
     """Refusals by Kafka or an image of the brokers among the containers of a task."""
     brokers = brokers_among([container.service for container in containers])
-    return tuple(finding for broker in brokers for finding in problems(broker, settings_of(broker)))
+    return tuple(finding for broker in brokers for finding in problems(broker)[0])
 
 
 def are_of_broker(variables: Mapping[str, str]) -> bool:
@@ -166,8 +151,7 @@ def mistakes_in_variables(
     variables: Mapping[str, str], release: Release = None
 ) -> tuple[Finding, ...]:
     """Refusals of variables by Kafka of ``release``, whatever other variables are set."""
-    service = _service(variables, release)
-    return problems(service, settings_of(service))
+    return problems(_service(variables, release))[0]
 
 
 def advice_in_variables(

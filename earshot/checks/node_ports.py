@@ -9,6 +9,7 @@ https://kubernetes.io/docs/concepts/services-networking/service/#nodeport-custom
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from earshot.facts.strimzi import StrimziKafka
 from earshot.listeners.placeholders import is_known
 from earshot.rules import kl014_image, kl018_strimzi
 from earshot.rules.registry import Finding, Severity
@@ -65,7 +66,7 @@ def repeated_node_ports(documents: Sequence[object]) -> Iterator[tuple[Finding, 
 
 def _node_ports(documents: Sequence[object]) -> Iterator[_NodePort]:
     """The node ports of Services and of Strimzi's listeners, each resource once."""
-    kafkas = {kafka.path: kafka.kafka for kafka in read_strimzi(documents)}
+    kafkas = {kafka.path: kafka for kafka in read_strimzi(documents)}
     known: set[tuple[str, str, str]] = set()
     for path, resource in resources(documents):
         is_service = resource.get("apiVersion") == "v1" and resource.get("kind") == "Service"
@@ -78,8 +79,7 @@ def _node_ports(documents: Sequence[object]) -> Iterator[_NodePort]:
         if is_service:
             yield from _of_service(path, resource)
         else:
-            kafka = kafkas[path]
-            yield from _of_kafka(path, resource, kafka.name, kafka.brokers)
+            yield from _of_kafka(resource, kafkas[path])
 
 
 def _of_service(path: Keys, resource: Resource) -> Iterator[_NodePort]:
@@ -96,9 +96,8 @@ def _of_service(path: Keys, resource: Resource) -> Iterator[_NodePort]:
             yield _NodePort(number, name, path, f"spec.ports[{i}].nodePort", holder)
 
 
-def _of_kafka(
-    path: Keys, resource: Resource, name: str, brokers: int | None
-) -> Iterator[_NodePort]:
+def _of_kafka(resource: Resource, kafka: StrimziKafka) -> Iterator[_NodePort]:
+    name, brokers = f"Kafka {kafka.name}", kafka.brokers
     section = as_map(as_map(resource.get("spec")).get("kafka"))
     for i, listener in enumerate(map(as_map, list_of(section.get("listeners")))):
         settings = as_map(listener.get("configuration"))
@@ -106,28 +105,17 @@ def _of_kafka(
             continue
         listener_name = text_in(listener, "name")
         place = f"spec.kafka.listeners[{i}].configuration"
+        holder = f"listener {listener_name} of {name}"
         number = number_in(as_map(settings.get("bootstrap")), "nodePort")
         if number and not is_off(settings.get("createBootstrapService", "")):
-            yield _NodePort(
-                number,
-                f"Kafka {name}",
-                path,
-                f"{place}.bootstrap.nodePort",
-                f"the bootstrap of listener {listener_name} of Kafka {name}",
-                listener_name,
-            )
+            at, who = f"{place}.bootstrap.nodePort", f"the bootstrap of {holder}"
+            yield _NodePort(number, name, kafka.path, at, who, listener_name)
         used_ids: set[int] = set()
         for j, entry in enumerate(map(as_map, list_of(settings.get("brokers")))):
             id, number = number_in(entry, "broker"), number_in(entry, "nodePort")
             if id is None or not number or id in used_ids or (brokers or id + 1) <= id:
                 continue
             used_ids.add(id)
-            yield _NodePort(
-                number,
-                f"Kafka {name}",
-                path,
-                f"{place}.brokers[{j}].nodePort",
-                f"broker {id} of listener {listener_name} of Kafka {name}",
-                listener_name,
-                exists=brokers is not None,
-            )
+            at, who = f"{place}.brokers[{j}].nodePort", f"broker {id} of {holder}"
+            exists = brokers is not None
+            yield _NodePort(number, name, kafka.path, at, who, listener_name, exists)

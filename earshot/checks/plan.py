@@ -57,16 +57,12 @@ def check_plan(
     """
     if on_this_machine(placement):
         addresses = dict.fromkeys((node.id for node in plan.nodes), own_addresses())
-    node_addresses = dict(addresses or {})
     not_known_yet = isinstance(containers, NotKnown)
-    node_containers = (
-        {} if containers is None or isinstance(containers, NotKnown) else dict(containers)
-    )
     facts = replace(
         ClusterFacts.of(plan, placement),
-        addresses=node_addresses,
+        addresses=dict(addresses or {}),
         waivers=policy.waivers,
-        containers=node_containers,
+        containers={} if isinstance(containers, NotKnown) else dict(containers or {}),
         instances=cloud.instances if cloud else {},
         clients=cloud.clients if cloud else None,
         certificates=certificates or {},
@@ -82,10 +78,12 @@ def check_plan(
     facts = replace(facts, evidence=evidence_by_key, connected=connected)
     silent: Collection[str] = ()
     notes = remarks(facts)
-    if not_known_yet or any(container.unknown for container in node_containers.values()):
+    if not_known_yet or any(container.unknown for container in facts.containers.values()):
         # the names on their networks are unknown, which KL006 reports
         silent = {rule.id for rule in RULES if rule.compares_names}
-    elif in_containers(placement) and all(node_addresses.get(node.id) == () for node in plan.nodes):
+    elif in_containers(placement) and all(
+        facts.addresses.get(node.id) == () for node in plan.nodes
+    ):
         silent = {kl012_same_broker.RULE.id}
         notes += tuple(_not_compared(facts))
     rules = [rule for rule in RULES if rule.id not in silent]

@@ -14,7 +14,7 @@ from earshot.rules.registry import Finding
 from earshot.sources.deployment import settings_of
 from earshot.sources.kubernetes import Manifest
 from earshot.sources.workloads import PodContainer
-from earshot.topology.broker import Broker, ReachedListener
+from earshot.topology.broker import Broker
 from earshot.topology.pods import PodDeployment
 
 _REFUSES = (3, 9)
@@ -35,18 +35,11 @@ def never_ready(replicas: Manifest, whole: PodDeployment) -> Iterator[Finding]:
         if not broker.voters:
             continue
         majority = len(broker.voters) // 2 + 1
-        unnamed = {
-            voter for voter in broker.voters if _needs_readiness(whole, broker, voter, waiting)
-        }
-        later = {
-            voter for voter in broker.voters if _starts_later(whole, broker, voter, containers)
-        }
-        if len(broker.voters) - len(unnamed) < majority:
-            service = next(
-                service
-                for id in broker.voters
-                for service in _services_of_ready_pods(whole, broker, id)
-            )
+        unnamed = sum(_needs_readiness(whole, broker, id, waiting) for id in broker.voters)
+        later = sum(_starts_later(whole, broker, id, containers) for id in broker.voters)
+        if len(broker.voters) - unnamed < majority:
+            services = (_services_of_ready_pods(whole, broker, id) for id in broker.voters)
+            service = next(filter(None, services))[0]
             yield RULE.finding(
                 f"is ready when {listener} answers, which takes a quorum, and {VOTERS} names pods "
                 f"by the Service {service}, which leads to ready pods alone",
@@ -55,7 +48,7 @@ def never_ready(replicas: Manifest, whole: PodDeployment) -> Iterator[Finding]:
                 remedy=f"set publishNotReadyAddresses to true in the Service {service}",
                 inputs=("readinessProbe", "startupProbe"),
             )
-        elif len(broker.voters) - len(later) < majority:
+        elif len(broker.voters) - later < majority:
             yield RULE.finding(
                 f"is ready when {listener} answers, which takes {majority} of "
                 f"{len(broker.voters)} voters, and the next replica starts when it is ready",
@@ -87,8 +80,8 @@ def _services_of_ready_pods(whole: PodDeployment, broker: Broker, id: int) -> li
 def _needs_readiness(
     whole: PodDeployment, broker: Broker, id: int, waiting: dict[str, str]
 ) -> bool:
-    end = whole.trace(broker.service, broker.voters[id]).end
-    is_waiting = isinstance(end, ReachedListener) and end.broker.service in waiting
+    reached = whole.reached(broker.service, broker.voters[id])
+    is_waiting = reached is not None and reached.broker.service in waiting
     return is_waiting and bool(_services_of_ready_pods(whole, broker, id))
 
 
@@ -96,10 +89,10 @@ def _starts_later(
     whole: PodDeployment, broker: Broker, id: int, containers: dict[str, PodContainer]
 ) -> bool:
     """Whether the voter is a replica that starts after that of ``broker`` is ready."""
-    end = whole.trace(broker.service, broker.voters[id]).end
-    if not isinstance(end, ReachedListener) or end.broker is broker:
+    reached = whole.reached(broker.service, broker.voters[id])
+    if reached is None or reached.broker is broker:
         return False
-    one, other = containers[broker.service], containers[end.broker.service]
+    one, other = containers[broker.service], containers[reached.broker.service]
     order = list(containers)
     is_after = order.index(other.name) > order.index(one.name)
     return one.pod.is_ordered and one.template == other.template and is_after

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from earshot.checks.reach_aws import hops_in_cloud
+from earshot.facts.connected import ConnectedVpc
 from earshot.listeners.address import Address
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.names.kinds import ip_of
@@ -51,7 +52,8 @@ def reach(planned: PlacementPlan) -> tuple[Reach, ...]:
     cloud = planned.cloud
     places: Mapping[str, HopsTo]
     if cloud is not None:
-        in_cloud = {**_CLOUD, **{f"in VPC {vpc.name}": vpc for vpc in cloud.connected}}
+        connected = {f"in VPC {vpc.name}": vpc for vpc in cloud.connected}
+        in_cloud: dict[str, ClientLocation | ConnectedVpc] = {**_CLOUD, **connected}
         places = {
             place: partial(hops_in_cloud, planned, cloud, kind) for place, kind in in_cloud.items()
         }

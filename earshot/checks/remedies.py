@@ -65,7 +65,7 @@ def _trial(file: CheckedFile, lines: Sequence[LineToWrite], check: Check) -> set
 def _writes_unusable(services: Iterable[Service], names: set[str]) -> bool:
     """Whether a service of these ``names`` has an unusable address."""
     written = (service for service in services if service.name in names)
-    return any(True for service in written for _ in unusable(settings_of(service).read()))
+    return any(any(unusable(settings_of(service).read())) for service in written)
 
 
 def _cures(finding: Finding, kinds: set[_Kind], later_kinds: set[_Kind] | None) -> bool:
@@ -90,8 +90,7 @@ def _loses_a_port(file: CheckedFile, later: Deployment) -> bool:
 
 def _with_listener(broker: Broker) -> set[PublishedPort]:
     """The published ports that lead to its listeners."""
-    binds = [endpoint.bind.port for endpoint in broker.endpoints or ()]
-    return {port for bind in binds for port in broker.container.published_at(bind)}
+    return {port for bind in broker.ports for port in broker.container.published_at(bind)}
 
 
 def _with_reason(file: CheckedFile, finding: Finding) -> Finding:

@@ -21,10 +21,10 @@ from earshot.listeners.address import MAX_PORT, Address
 from earshot.listeners.listed import shortened
 from earshot.names.kinds import ip_of
 from earshot.rules.registry import Finding, LineToWrite
-from earshot.topology.broker import Bootstrap, Broker, Endpoint, ReachedListener
+from earshot.topology.broker import Bootstrap, Broker, Endpoint
 from earshot.topology.container import PublishedPort, is_loopback
 from earshot.topology.model import Deployment
-from earshot.topology.walk import bootstrap_connection, failing_hop_to
+from earshot.topology.walk import bootstrap_connections, failing_hop_to
 from earshot.topology.ways import Answer, Stage
 
 INTERNAL_PORT = 29092
@@ -126,11 +126,8 @@ def _for_bootstrap(file: CheckedFile, client: str, setting: str) -> Iterator[Rem
 
 def _is_misunderstood(deployment: Deployment, client: Bootstrap) -> bool:
     """Whether the client reaches a listener with another protocol."""
-    hops = (
-        hop
-        for address in client.addresses
-        for hop in bootstrap_connection(deployment, client, address).hops
-    )
+    connections = bootstrap_connections(deployment, client)
+    hops = (hop for connection in connections for hop in connection.hops)
     return any(hop.stage is Stage.PROTOCOL and hop.answer is Answer.NO for hop in hops)
 
 
@@ -155,12 +152,10 @@ def _voters(file: CheckedFile, service: str) -> Iterator[RemedyLines]:
     asking = file.deployment.by_service[service]
     places: dict[int, Address] = {}
     for node in file.deployment.brokers:
-        if node.cluster == asking.cluster and node.id is not None and node.id in asking.voters:
-            controller_endpoint = next(
-                (endpoint for endpoint in node.endpoints or () if endpoint.is_controller), None
-            )
-            if controller_endpoint is not None and not node.container.on_host_network:
-                places[node.id] = Address(node.service, controller_endpoint.bind.port)
+        is_voter = node.cluster == asking.cluster and node.id in asking.voters
+        listener = node.for_controllers if is_voter and not node.container.on_host_network else None
+        if listener is not None and node.id is not None:
+            places[node.id] = Address(node.service, listener.bind.port)
     voters = {**asking.voters, **places}
     text = ",".join(f"{id}@{address}" for id, address in voters.items())
     lines = tuple(
@@ -315,9 +310,9 @@ def misled_clients(
         met = {
             member.service
             for address in bootstrap.addresses
-            if isinstance(arrival := deployment.way(bootstrap.service, address), ReachedListener)
-            and arrival.endpoint.name == listener
-            for member in deployment.members(arrival.broker)
+            if (reached := deployment.reached(bootstrap.service, address))
+            and reached.endpoint.name == listener
+            for member in deployment.members(reached.broker)
         }
         wrong = {
             member.service
@@ -340,9 +335,9 @@ def name_for_clients(deployment: Deployment, broker: Broker, clients: Iterable[B
     """The name that ``clients`` have for a broker already, or its service's."""
     for client in clients:
         for address in client.addresses:
-            arrival = deployment.way(client.service, address)
+            reached = deployment.reached(client.service, address)
             is_answered = broker.container.has_name(address.host) and ip_of(address.host) is None
-            if isinstance(arrival, ReachedListener) and arrival.broker is broker and is_answered:
+            if reached and reached.broker is broker and is_answered:
                 return address.host
     return broker.service
 
@@ -373,10 +368,10 @@ def moved_to(
         rest = list(brokers)
         new = []
         for address in client.addresses:
-            arrival = file.deployment.way(client.service, address)
+            reached = file.deployment.reached(client.service, address)
             called = (broker for broker in rest if broker.container.has_name(address.host))
             following = rest[0] if rest else brokers[0]
-            to = arrival.broker if isinstance(arrival, ReachedListener) else next(called, following)
+            to = reached.broker if reached else next(called, following)
             rest = [broker for broker in rest if broker is not to]
             host = address.host if to.container.has_name(address.host) else to.service
             new += [Address(host, ports[to.service])] if to.service in ports else []

@@ -157,7 +157,7 @@ class AddedListener:
     def _copied(self) -> Iterator[LineToWrite]:
         """The lines that copy the settings of ``beside``."""
         service = self.file.by_name[self.broker.service]
-        for key, value in _listener_settings(self.file, self.broker, self.beside):
+        for key, value in _listener_settings(self.file, self.broker, self.beside).items():
             setting = setting_of(service, key)
             old, new = self.beside.upper().replace("_", "__"), self.name
             if setting.islower():
@@ -179,8 +179,7 @@ def added_listener(
         return None
     used_names = {endpoint.name.upper() for endpoint in endpoints} | set(protocols)
     name = next((name for name in names if name not in used_names), None)
-    ports = {endpoint.bind.port for endpoint in endpoints}
-    ports |= {port.container_port for port in broker.container.published}
+    ports = broker.ports | {port.container_port for port in broker.container.published}
     port = next((number for number in range(first_port, MAX_PORT + 1) if number not in ports), None)
     if name is None or port is None:
         return None
@@ -189,7 +188,7 @@ def added_listener(
 
 def obstacle(file: CheckedFile, broker: Broker, listener: str, protocol: str) -> str:
     """The reason why a listener like ``listener`` cannot be added, or an empty string."""
-    settings = dict(_listener_settings(file, broker, listener))
+    settings = _listener_settings(file, broker, listener)
     if protocol == "PLAINTEXT":
         return ""
     if protocol in ("SSL", "SASL_SSL"):
@@ -203,13 +202,9 @@ def obstacle(file: CheckedFile, broker: Broker, listener: str, protocol: str) ->
     return ""
 
 
-def _listener_settings(
-    file: CheckedFile, broker: Broker, listener: str
-) -> Iterator[tuple[str, str]]:
-    prefix = f"listener.name.{listener.lower()}."
-    for key, value in file.settings(broker).values.items():
-        if key.startswith(prefix):
-            yield key, value
+def _listener_settings(file: CheckedFile, broker: Broker, listener: str) -> dict[str, str]:
+    prefix, values = f"listener.name.{listener.lower()}.", file.settings(broker).values
+    return {key: value for key, value in values.items() if key.startswith(prefix)}
 
 
 def protocols_of(file: CheckedFile, broker: Broker) -> dict[str, str]:

@@ -101,19 +101,17 @@ def _sources(inputs: Inputs, own: str) -> Iterator[Source]:
         if key in inputs and inputs[key] is None:
             yield UnknownSource(f"a rule whose {key} is not known yet")
             return
-    for key in (*_RANGES, *_GROUPS, *_LISTS):
-        if key not in inputs:
-            continue
+    for key in (name for name in (*_RANGES, *_GROUPS, *_LISTS) if name in inputs):
         value = inputs[key]
         for entry in value if isinstance(value, list | tuple) else (value,):
             if entry is None:
                 yield UnknownSource(f"a rule whose {key} is not known yet")
             elif key in _RANGES:
                 yield _range(str(entry))
+            elif key in _GROUPS:
+                yield Members(str(entry))
             else:
-                yield (
-                    Members(str(entry)) if key in _GROUPS else UnknownSource(f"prefix list {entry}")
-                )
+                yield UnknownSource(f"prefix list {entry}")
     if inputs.get("self"):
         yield Members(own)
 
@@ -137,6 +135,22 @@ class Instance:
     """The TCP ingress of all its security groups; a rule for all protocols opens every port."""
     elastic: tuple[str | UnknownHost, ...] | None = None
 
+    def document(self) -> JsonObject:
+        """Returns plain data for `read`; facts that are not stated become empty."""
+        elastic = self.elastic or ()
+        return {
+            "ingress": [write_ingress(rule) for rule in self.ingress or ()],
+            "elastic": [ip if isinstance(ip, str) else ip.written for ip in elastic],
+        }
+
+    @classmethod
+    def read(cls, document: Document) -> Instance:
+        elastic = document["elastic"]
+        return cls(
+            tuple(rule for inputs in document["ingress"] for rule in read_ingress(inputs)),
+            tuple(ip if isinstance(ip, str) else UnknownHost.read(ip) for ip in elastic),
+        )
+
 
 @dataclass(frozen=True)
 class Cloud:
@@ -151,16 +165,7 @@ class Cloud:
     def document(self) -> JsonObject:
         """Returns plain data for `read`."""
         return {
-            "instances": {
-                str(id): {
-                    "ingress": [write_ingress(rule) for rule in instance.ingress or ()],
-                    "elastic": [
-                        address if isinstance(address, str) else address.written
-                        for address in instance.elastic or ()
-                    ],
-                }
-                for id, instance in self.instances.items()
-            },
+            "instances": {str(id): instance.document() for id, instance in self.instances.items()},
             "clients": {
                 "internal": [str(client) for client in self.clients.internal],
                 "external": [str(ip_range) for ip_range in self.clients.external],
@@ -181,11 +186,9 @@ class Cloud:
 
     @classmethod
     def read(cls, document: Document) -> Cloud:
-        clients = document["clients"]
+        clients, instances = document["clients"], document["instances"].items()
         return cls(
-            instances={
-                int(id): _instance(instance) for id, instance in document["instances"].items()
-            },
+            instances={int(id): Instance.read(instance) for id, instance in instances},
             clients=Clients(
                 internal=tuple(map(_client, clients["internal"])),
                 external=tuple(map(read_range, clients["external"])),
@@ -206,13 +209,3 @@ _GROUP = str(Members(""))
 def _client(text: str) -> Any:
     # written by `document`: a group's name alone could be any text
     return Members(text.removeprefix(_GROUP)) if text.startswith(_GROUP) else read_range(text)
-
-
-def _instance(document: Document) -> Instance:
-    return Instance(
-        ingress=tuple(rule for inputs in document["ingress"] for rule in read_ingress(inputs)),
-        elastic=tuple(
-            address if isinstance(address, str) else UnknownHost.read(address)
-            for address in document["elastic"]
-        ),
-    )

@@ -14,6 +14,7 @@ from ipaddress import IPv4Network, IPv6Network, collapse_addresses, ip_address, 
 from typing import TYPE_CHECKING
 
 from earshot.errors import EarshotError
+from earshot.listeners.listed import by_key
 from earshot.listeners.terms import Scope
 
 if TYPE_CHECKING:
@@ -195,11 +196,8 @@ def security_groups(plan: ClusterPlan, clients: Clients) -> tuple[SecurityGroup,
             for source, reason in admitted_sources(plan, listener, clients).items():
                 rule = Ingress(port, port, source, f"{listener.name}: {reason}")
                 rules_by_group[holder].setdefault((port, source), rule)
-    if any(
-        listener.front and listener.front.group
-        for node in plan.brokers
-        for listener in node.listeners
-    ):
+    listeners = (listener for node in plan.brokers for listener in node.listeners)
+    if any(listener.front and listener.front.group for listener in listeners):
         rules = _balancer_rules(plan, clients)
         rules_by_group[BALANCER] = {(rule.first, rule.source): rule for rule in rules}
     groups = tuple(
@@ -212,20 +210,18 @@ def security_groups(plan: ClusterPlan, clients: Clients) -> tuple[SecurityGroup,
 
 def _balancer_rules(plan: ClusterPlan, clients: Clients) -> Iterator[Ingress]:
     """The rules of a balancer's group: clients, at the ports of brokers and bootstraps."""
+    listeners = (listener for node in plan.brokers for listener in node.listeners)
+    by_name = by_key((listener.name, listener) for listener in listeners)
     for name in plan.listener_names:
-        node_listeners = [
-            node_listener
-            for node in plan.brokers
-            if (node_listener := node.listener(name)) is not None
-        ]
-        if not (front := node_listeners[0].front) or not front.group:
+        listener, front = by_name[name][0], by_name[name][0].front
+        if front is None or not front.group:
             continue
-        bootstrap = [front.bootstrap.port] if front.bootstrap else []
-        ports = sorted({listener.port for listener in node_listeners} | set(bootstrap))
+        bootstrap = {front.bootstrap.port} if front.bootstrap else set[int]()
+        ports = sorted({own.port for own in by_name[name]} | bootstrap)
         starts = [port for port in ports if port - 1 not in ports]
         ends = [port for port in ports if port + 1 not in ports]
         for first, last in zip(starts, ends, strict=True):  # a rule per range, for quotas count
-            for source, reason in _clients(node_listeners[0], clients).items():
+            for source, reason in _clients(listener, clients).items():
                 yield Ingress(first, last, source, f"{name}: {reason}")
 
 

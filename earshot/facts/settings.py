@@ -170,6 +170,11 @@ class KafkaSettings:
             raise Unreadable
         return self.values[key].strip()
 
+    def key_of(self, listener: str, key: str) -> str:
+        """The property that sets ``key`` for ``listener``: its own, or that of all listeners."""
+        own = f"listener.name.{listener.lower()}.{key}"
+        return own if own in self.values else key
+
     @property
     def is_kraft(self) -> bool:
         """False if `zookeeper.connect` is set and no roles are: Kafka then runs with ZooKeeper."""

@@ -54,10 +54,15 @@ class StrimziListener:
 
 @dataclass(frozen=True)
 class StrimziKafka:
-    """The resource; ``brokers`` is their number, or None if node pools define it."""
+    """The resource; ``brokers`` is their number, or None if node pools define it.
+
+    ``path`` is its place in the file, and ``open`` the reason for unknown listeners, or empty.
+    """
 
     name: str
     listeners: tuple[StrimziListener, ...]
     brokers: int | None = None
     refusal: tuple[str, str] | None = None
     """The place and the problem if the schema refuses the form of `spec.kafka.listeners`."""
+    path: tuple[int | str, ...] = ()
+    open: str = ""

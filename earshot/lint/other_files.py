@@ -133,10 +133,8 @@ def check_manifest(
         for mistake in kubernetes.mistakes(manifest)
     ]
     mistakes += kubernetes.refused_values(manifest, text, file_name)
-    paths = {f"Kafka {kafka_resource.kafka.name}": kafka_resource.path for kafka_resource in kafkas}
-    facts = ClusterFacts(
-        plan=None, strimzi=tuple(kafka_resource.kafka for kafka_resource in kafkas)
-    )
+    paths = {f"Kafka {kafka.name}": kafka.path for kafka in kafkas}
+    facts = ClusterFacts(plan=None, strimzi=kafkas)
     mistakes += [
         (finding, of_resource(paths[finding.resource], finding))
         for finding in kl018_strimzi.RULE.findings(facts)
@@ -154,19 +152,15 @@ def check_manifest(
         Mistake(finding, place) for finding, place in at_paths(text, file_name, mistakes)
     )
     kind_of_file = "Kubernetes manifest" if has_pods else "Strimzi Kafka"
-    open_ends = [
-        f"Kafka {kafka_resource.kafka.name}: {kafka_resource.open}"
-        for kafka_resource in kafkas
-        if kafka_resource.open
-    ]
+    open_ends = [f"Kafka {kafka.name}: {kafka.open}" for kafka in kafkas if kafka.open]
     at_run_time = {broker.name: broker.at_run_time for broker in manifest.brokers}
     open_ends += [
         f"container {name}: {reason}" for name, reason in open_listeners(services, at_run_time)
     ]
     notes = [
-        f"Kafka {kafka_resource.kafka.name}: {unknown_address}"
-        for kafka_resource in kafkas
-        for listener in kafka_resource.kafka.listeners
+        f"Kafka {kafka.name}: {unknown_address}"
+        for kafka in kafkas
+        for listener in kafka.listeners
         if (unknown_address := listener.address_of_node)
     ]
     notes += [

@@ -88,14 +88,8 @@ def named_for_tls(view: KafkaSettings) -> Iterator[Objection]:
                 remedy=UNDERSCORE_REMEDY,
                 listener=name.upper(),
                 instead=f"hands it out, and {REFUSED_BY_JAVA}",
-                is_error=_verifies_hosts(view, name),
+                is_error=bool(view.values.get(view.key_of(name, VERIFICATION), "https").strip()),
             )
-
-
-def _verifies_hosts(view: KafkaSettings, name: str) -> bool:
-    """Whether the settings leave the verification of host names on."""
-    keys = (f"listener.name.{name.lower()}.{VERIFICATION}", VERIFICATION)
-    return next((bool(view.values[key].strip()) for key in keys if key in view.values), True)
 
 
 def quorum(view: KafkaSettings) -> Iterator[Objection]:

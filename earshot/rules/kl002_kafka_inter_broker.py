@@ -81,8 +81,7 @@ def mechanism(view: KafkaSettings) -> Iterator[Objection]:
     if protocol is None or not protocol.sasl:
         return
     used = view.text(MECHANISM, "GSSAPI").strip()
-    own_key = f"listener.name.{view.inter_broker.lower()}.{ENABLED}"
-    key = own_key if own_key in view.values else ENABLED  # the listener's own counts first
+    key = view.key_of(view.inter_broker, ENABLED)
     text = view.text(key, "GSSAPI")
     enabled = [entry.strip() for entry in text.split(",")] if text.strip() else []
     if used not in enabled:

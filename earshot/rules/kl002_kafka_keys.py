@@ -4,9 +4,10 @@ Kafka starts without a key, and each TLS handshake fails with alert 40 (tried wi
 login (JAAS) it exits. Sources: `SslFactory` and `JaasContext.loadServerContext` of apache/kafka.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from itertools import islice
 
-from earshot.facts.settings import BrokerSettings, KafkaSettings, Unreadable
+from earshot.facts.settings import BrokerSettings, KafkaSettings
 from earshot.listeners.images import Family
 from earshot.listeners.placeholders import is_known
 from earshot.rules.kl002_kafka_mechanisms import (
@@ -15,7 +16,7 @@ from earshot.rules.kl002_kafka_mechanisms import (
     NOT_A_MECHANISM,
     is_protocol,
 )
-from earshot.rules.objections import Objection
+from earshot.rules.objections import Objection, known_objections
 from earshot.topology.container import Container
 
 OF_NO_LISTENER = "is of no listener"
@@ -57,46 +58,29 @@ def without_login(container: Container, settings: BrokerSettings) -> Iterator[Ob
         return
     if any(_LOGIN in text or _hides_options(name, text) for name, text in container.env.items()):
         return
-    view = settings.read()
-    try:
-        view.has(_JAAS)
-        sasl = {
-            name: listener_protocol
-            for name in view.listeners
-            if (listener_protocol := view.protocols.get(name)) is not None
-            and listener_protocol.sasl
-        }
-        for name, protocol in sasl.items():
-            prefix = f"{_PREFIX}{name.lower()}."
-            enabled = view.values.get(f"{prefix}{ENABLED}") or view.text(ENABLED, "GSSAPI")
-            for mechanism in filter(None, map(str.strip, enabled.split(","))):
-                if not _has_login(view.values, prefix, mechanism):
-                    key = f"{prefix}{mechanism.lower()}.{_JAAS}"
-                    if is_protocol(mechanism):
-                        yield Objection(
-                            "K2",
-                            ENABLED,
-                            f"{mechanism} {NOT_A_MECHANISM}, and {name} has no login for it",
-                            EXPECTED,
-                            f"replace {mechanism} with the mechanism that clients use",
-                            name,
-                        )
-                        return
-                    yield Objection(
-                        "K2",
-                        "listeners",
-                        f"{name} is {protocol} with {mechanism}, and no login is set for it",
-                        f"{key}, or a file by -D{_LOGIN} in KAFKA_OPTS",
-                        f"set {key}",
-                        name,
-                    )
-                    return
-    except Unreadable:
-        return
+    yield from islice(known_objections(_without_login, settings.read()), 1)
 
 
-def _has_login(values: Mapping[str, str], prefix: str, mechanism: str) -> bool:
-    return f"{prefix}{mechanism.lower()}.{_JAAS}" in values
+def _without_login(view: KafkaSettings) -> Iterator[Objection]:
+    view.has(_JAAS)
+    for name in view.listeners:
+        protocol = view.protocols.get(name)
+        if protocol is None or not protocol.sasl:
+            continue
+        prefix = f"{_PREFIX}{name.lower()}."
+        enabled = view.values.get(f"{prefix}{ENABLED}") or view.text(ENABLED, "GSSAPI")
+        for mechanism in filter(None, map(str.strip, enabled.split(","))):
+            key = f"{prefix}{mechanism.lower()}.{_JAAS}"
+            if key in view.values:
+                continue
+            if is_protocol(mechanism):
+                observed = f"{mechanism} {NOT_A_MECHANISM}, and {name} has no login for it"
+                remedy = f"replace {mechanism} with the mechanism that clients use"
+                yield Objection("K2", ENABLED, observed, EXPECTED, remedy, name)
+            else:
+                observed = f"{name} is {protocol} with {mechanism}, and no login is set for it"
+                expected = f"{key}, or a file by -D{_LOGIN} in KAFKA_OPTS"
+                yield Objection("K2", "listeners", observed, expected, f"set {key}", name)
 
 
 def _hides_options(name: str, text: str) -> bool:

@@ -56,8 +56,7 @@ def _accepted(view: KafkaSettings) -> Iterator[Objection]:
     """An error if a listener accepts no other mechanism, else a warning; one for each setting."""
     by_key: dict[str, tuple[list[str], bool, str]] = {}
     for name in view.listeners:
-        own_key = f"listener.name.{name.lower()}.{ENABLED}"
-        key = own_key if own_key in view.values else ENABLED
+        key = view.key_of(name, ENABLED)
         text = view.values.get(key, "")
         entries = [entry.strip() for entry in text.split(",") if entry.strip()]
         wrong = [entry for entry in entries if is_protocol(entry)]

@@ -79,14 +79,16 @@ def _compare(
         return _Access(strangers, expected, missing, unread, clients_known=False)
     planned = admitted_sources(plan, listener, clients)
     within, lets_in = SourceSet(planned), SourceSet(rule.source for rule in rules)
-    # members of a group may have any address of the VPC
-    open_kinds = (UnknownSource, Members) if any(map(_inside, within.ranges)) else UnknownSource
+    has_vpc = any(map(_inside, within.ranges))
+
+    def is_stranger(source: Source) -> bool:
+        # members of a group may have any address of the VPC
+        if isinstance(source, UnknownSource) or (isinstance(source, Members) and has_vpc):
+            return False
+        return not within.has(source)
+
     return _Access(
-        tuple(
-            rule
-            for rule in rules
-            if not (isinstance(rule.source, open_kinds) or within.has(rule.source))
-        ),
+        tuple(rule for rule in rules if is_stranger(rule.source)),
         _listed(planned) or "none: a machine's own traffic needs no rule",
         _listed(source for source in planned if not lets_in.has(source)),
         unread,

@@ -34,14 +34,10 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         if listener.forwarded:
             continue  # the address is the forwarder's
         external[listener.name] = None
-        if listener.known:
-            lent = (
-                address
-                for address in _public(facts, node, listener)
-                if ip_of(address) not in elastic
-            )
-            for text in islice(lent, 1):
-                yield _violation(node, listener, text, instance.elastic)
+        public = _public(facts, node, listener) if listener.known else ()
+        lent = (address for address in public if ip_of(address) not in elastic)
+        for text in islice(lent, 1):
+            yield _violation(node, listener, text, instance.elastic)
     for name in external:
         yield from RULE.pending(facts, only=name)
 

@@ -31,9 +31,8 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         strangers = [text for text in addresses if ip_of(text) not in _numbers(node_ips)]
         if not strangers:
             continue
-        if ip_of(host) is not None:
-            name, owners_text = bracketed(host), f", which {_owner_text(host, owners)}"
-        else:
+        name, owners_text = bracketed(host), f", which {_owner_text(host, owners)}"
+        if ip_of(host) is None:
             descriptions = [
                 f"{_with_servers(text, evidence)} {_owner_text(text, owners)}" for text in strangers
             ]
@@ -54,11 +53,11 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def _owners(facts: ClusterFacts) -> dict[Ip | None, str]:
-    owners: dict[Ip | None, str] = {}
-    for node in facts.nodes:
-        for text in facts.addresses.get(node.id, ()):
-            owners.setdefault(ip_of(text), label(node))
-    return owners
+    return {
+        ip_of(text): label(node)
+        for node in reversed(facts.nodes)  # of several nodes the first one counts
+        for text in facts.addresses.get(node.id, ())
+    }
 
 
 def _owner_text(stranger: str, owners: dict[Ip | None, str]) -> str:

@@ -20,7 +20,7 @@ from earshot.topology.names import is_gateway
 from earshot.topology.walk import (
     BootstrapConnection,
     BrokerConnection,
-    bootstrap_connection,
+    bootstrap_connections,
     broker_connection,
     broker_connections,
     failing,
@@ -51,9 +51,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     bootstrapped: list[tuple[Bootstrap, Sequence[BootstrapConnection]]] = []
     lost_clients: set[Bootstrap] = set()
     for client in deployment.bootstraps:
-        entrances = [
-            bootstrap_connection(deployment, client, address) for address in client.addresses
-        ]
+        entrances = bootstrap_connections(deployment, client)
         traces = [entrance.trace for entrance in entrances]
         lost = all(isinstance(trace.end, Failure) for trace in traces)
         if lost and deployment.shows_brokers(client, traces):
@@ -69,12 +67,13 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     for failed, services in failed_connections.items():
         yield _wrong_address(deployment, failed, services)
     failed_services = {name for names in failed_connections.values() for name in names}
-    by_host: dict[str, list[Bootstrap]] = {}
-    for client, connections in bootstrapped:
-        uses_desktop = all(_needs_docker_desktop(entry.trace) for entry in connections)
-        if uses_desktop and client.service not in failed_services:
-            by_host.setdefault(client.addresses[0].host.lower(), []).append(client)
-    for host, clients in by_host.items():
+    clients_by_host = by_key(
+        (client.addresses[0].host.lower(), client)
+        for client, connections in bootstrapped
+        if all(_needs_docker_desktop(entry.trace) for entry in connections)
+        and client.service not in failed_services
+    )
+    for host, clients in clients_by_host.items():
         yield _desktop_only(host, clients)
 
 
@@ -97,16 +96,11 @@ def _unhealthy(deployment: Deployment) -> Iterator[Finding]:
         broker, address = deployment.by_service[client.service], client.addresses[0]
         if broker.endpoints is None or len(client.addresses) > 1:
             continue
-        first = bootstrap_connection(deployment, client, address)
-        end, why = first.trace.end, ""
-        if isinstance(end, Failure):
+        trace, why = deployment.trace(client.service, address), ""
+        if isinstance(trace.end, Failure):
             why = f"connects to {address}, where nothing listens in the container"
-        elif (
-            isinstance(end, ReachedListener)
-            and end.broker is broker
-            and not end.endpoint.is_controller
-        ):
-            why = _health_check_failure(deployment, client, broker, end.endpoint.name)
+        elif trace.reached and trace.reached.broker is broker:
+            why = _health_check_failure(deployment, client, trace.reached)
         if why:
             yield RULE.finding(
                 f"its health check {why}",
@@ -119,18 +113,18 @@ def _unhealthy(deployment: Deployment) -> Iterator[Finding]:
             )
 
 
-def _health_check_failure(
-    deployment: Deployment, client: Bootstrap, broker: Broker, listener: str
-) -> str:
-    """The problem of a health check at the advertised address of ``listener``, or empty."""
-    sent = broker_connection(deployment, client, broker, listener)
-    if sent.trace is None or sent.trace.doubt or sent.trace.end is Failure.NOWHERE:
+def _health_check_failure(deployment: Deployment, client: Bootstrap, first: ReachedListener) -> str:
+    """The problem of a health check at the advertised address of ``first``, or empty."""
+    if first.endpoint.is_controller:
+        return ""
+    sent = broker_connection(deployment, client, first.broker, first.endpoint.name).trace
+    if sent is None or sent.doubt or sent.end is Failure.NOWHERE:
         return ""  # another source may define the name
-    start = f"connects to {client.addresses[0]} and is sent on to {sent.trace.address}"
-    if isinstance(sent.trace.end, Failure):
+    start = f"connects to {client.addresses[0]} and is sent on to {sent.address}"
+    if isinstance(sent.end, Failure):
         return f"{start}, where nothing listens in the container"
-    if isinstance(sent.trace.end, ReachedListener) and sent.trace.end.endpoint.is_controller:
-        return f"{start}, which is {sent.trace.end.endpoint.name}, a listener of the controller"
+    if sent.reached and sent.reached.endpoint.is_controller:
+        return f"{start}, which is {sent.reached.endpoint.name}, a listener of the controller"
     return ""
 
 
@@ -145,14 +139,14 @@ def _protocol_mismatches(
     for client, entries in let_in:
         lost = all(entry.answer is Answer.NO for entry in entries)
         for entry in entries:
-            hop, end = failing(entry.hops), entry.trace.end
-            if hop is not None and hop.stage is Stage.PROTOCOL and isinstance(end, ReachedListener):
-                key = (end.broker.service, end.endpoint.name, end.endpoint.protocol)
+            hop, reached = failing(entry.hops), entry.trace.reached
+            if reached and hop and hop.stage is Stage.PROTOCOL:
+                key = (reached.broker.service, reached.endpoint.name, reached.endpoint.protocol)
                 settings = (client.protocol_setting, client.setting)
                 mismatches.append(((key, client.protocol, settings, lost), client.service))
                 break
-    for (reached, actual, settings, lost), clients in by_key(mismatches).items():
-        broker, listener, expected = reached
+    for (listened, actual, settings, lost), clients in by_key(mismatches).items():
+        broker, listener, expected = listened
         own_setting = settings[0]
         verb = "speaks" if len(clients) == 1 else "speak"
         yield RULE.finding(
@@ -195,16 +189,13 @@ def _failed_connections(
     answers: dict[Hashable, Sequence[_FailedConnection]] = {}
     for client, entrances in clients:
         for entry in entrances:
-            end = entry.trace.end
-            if not isinstance(end, ReachedListener) or end.endpoint.is_controller:
+            reached = entry.trace.reached
+            if not reached or reached.endpoint.is_controller or entry.answer is Answer.NO:
                 continue
-            if entry.answer is Answer.NO:
-                continue
-            key = _client_group(deployment, client, end)
+            key = _client_group(deployment, client, reached)
             if key not in answers:
-                answers[key] = tuple(
-                    _failures(deployment, broker_connections(deployment, client, end))
-                )
+                connections = broker_connections(deployment, client, reached)
+                answers[key] = tuple(_failures(deployment, connections))
             for failed in answers[key]:
                 sent.setdefault(failed, []).append(client.service)
     return sent
@@ -212,11 +203,7 @@ def _failed_connections(
 
 def _needs_docker_desktop(trace: Trace) -> bool:
     """Whether a broker is reached at a name that only Docker Desktop defines."""
-    return (
-        isinstance(trace.end, ReachedListener)
-        and bool(trace.doubt)
-        and is_gateway(trace.address.host)
-    )
+    return bool(trace.reached and trace.doubt) and is_gateway(trace.address.host)
 
 
 def _desktop_only(host: str, clients: Sequence[Bootstrap]) -> Finding:

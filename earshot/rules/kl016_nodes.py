@@ -7,7 +7,7 @@ from earshot.listeners.address import Address
 from earshot.listeners.listed import by_key, shortened
 from earshot.rules import kl016_quorum
 from earshot.rules.registry import AppliedAt, Finding, Rule, Severity
-from earshot.topology.broker import Broker, Endpoint, ReachedListener
+from earshot.topology.broker import Broker, Endpoint
 from earshot.topology.container import is_loopback
 from earshot.topology.model import Deployment
 from earshot.topology.names import Unknown
@@ -48,25 +48,15 @@ def _shared_addresses(deployment: Deployment) -> Iterator[Finding]:
             if endpoint.advertised is None or is_loopback(endpoint.advertised.host):
                 continue
             trace = deployment.trace(broker.service, endpoint.advertised)
-            arrival = trace.end
             # one of several targets answers
-            is_shared = (
-                len({end.broker.service for end in trace.ends if isinstance(end, ReachedListener)})
-                > 1
-            )
-            endpoints = holders.setdefault((broker.cluster, endpoint.name, endpoint.advertised), [])
-            same = [
-                endpoint for endpoint in endpoints if not deployment.apart(broker.service, endpoint)
-            ]
-            endpoints += [broker.service] if broker.is_broker else []
-            if (
-                isinstance(arrival, ReachedListener)
-                and arrival.broker is not broker
-                and not is_shared
-            ):
-                holder_text = f"which is {arrival.broker.service}"
+            is_shared = len(trace.reached_services) > 1
+            services = holders.setdefault((broker.cluster, endpoint.name, endpoint.advertised), [])
+            same = [name for name in services if not deployment.apart(broker.service, name)]
+            services += [broker.service] if broker.is_broker else []
+            if trace.reached and trace.reached.broker is not broker and not is_shared:
+                holder_text = f"which is {trace.reached.broker.service}"
                 remedy = _remedy(deployment, broker, endpoint)
-            elif (isinstance(arrival, Unknown) or is_shared) and same:
+            elif (isinstance(trace.end, Unknown) or is_shared) and same:
                 holder_text, remedy = f"as {same[0]} does", "give each broker its own name or port"
             else:
                 continue

@@ -71,11 +71,9 @@ def _misplaced(deployment: Deployment, broker: Broker, voter: Broker, address: A
     """The problem if ``broker`` expects ``voter`` at ``address``, or an empty string."""
     if hop := failing_hop_to(deployment, broker.service, address, voter):
         return hop.because
-    arrival = deployment.way(broker.service, address)
-    has_controller = any(endpoint.is_controller for endpoint in voter.endpoints or ())
-    return (
-        _no_controllers(arrival) if has_controller and isinstance(arrival, ReachedListener) else ""
-    )
+    if voter.for_controllers is None:
+        return ""
+    return _no_controllers(deployment.reached(broker.service, address))
 
 
 def _no_controller_at(deployment: Deployment, broker: Broker, address: Address) -> str:
@@ -89,27 +87,23 @@ def _no_controller_at(deployment: Deployment, broker: Broker, address: Address) 
     if not controllers or (broker.is_controller and controllers == [broker]):
         return ""
     trace = deployment.trace(broker.service, address)
-    if isinstance(trace.end, ReachedListener):
-        return _no_controllers(trace.end)
     hop = failing(trace.hops)
-    return hop.because if hop else ""
+    return hop.because if hop else _no_controllers(trace.reached)
 
 
-def _no_controllers(arrival: ReachedListener) -> str:
+def _no_controllers(reached: ReachedListener | None) -> str:
     """The problem of a connection to a controller that reaches another listener, or empty."""
-    if arrival.endpoint.is_controller:
+    if reached is None or reached.endpoint.is_controller:
         return ""
-    return (
-        f"it is the listener {arrival.endpoint.name} of {arrival.broker.service}, no controller's"
-    )
+    listener, service = reached.endpoint.name, reached.broker.service
+    return f"it is the listener {listener} of {service}, no controller's"
 
 
 def _servers(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
     reported: set[tuple[Address, ...]] = set()
     for broker in deployment.brokers:
-        problems = {}
-        for address in broker.quorum_servers:
-            problems[address] = _no_controller_at(deployment, broker, address)
+        servers = dict.fromkeys(broker.quorum_servers)
+        problems = {at: _no_controller_at(deployment, broker, at) for at in servers}
         lost = [f"{address}: {problem}" for address, problem in problems.items() if problem]
         if not lost or broker.quorum_servers in reported:
             continue
@@ -151,10 +145,9 @@ def _advertised(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
 
 def _lists(deployment: Deployment, nodes: Sequence[Broker], rule: Rule) -> Iterator[Finding]:
     for broker, usual, rest in _minority(deployment, nodes, _ids_of_voters):
-        own_ids = _ids_of_voters(broker)
+        own_ids = shortened(_ids_of_voters(broker) or ())
         yield rule.finding(
-            f"{VOTERS} lists {_counted(own_ids)}, and that of {shortened(rest)} lists "
-            f"{_counted(usual)}",
+            f"{VOTERS} lists {own_ids}, and that of {shortened(rest)} lists {shortened(usual)}",
             "the same voters on every node",
             container=broker.service,
             remedy=f"give it the list of {rest[0]}",
@@ -162,12 +155,8 @@ def _lists(deployment: Deployment, nodes: Sequence[Broker], rule: Rule) -> Itera
         )
 
 
-def _ids_of_voters(broker: Broker) -> tuple[int, ...] | None:
-    return tuple(sorted(broker.voters)) or None
-
-
-def _counted(ids: tuple[int, ...] | None) -> str:
-    return shortened([str(id) for id in ids or ()])
+def _ids_of_voters(broker: Broker) -> tuple[str, ...] | None:
+    return tuple(map(str, sorted(broker.voters))) or None
 
 
 def _ids(deployment: Deployment, nodes: Sequence[Broker], rule: Rule) -> Iterator[Finding]:
@@ -233,13 +222,9 @@ def _minority(
     if len(counts) < 2:
         return
     usual, _ = counts.most_common(1)[0]
-    holders = [node for node, answer in answers if answer == usual]
+    holders = [node.service for node, answer in answers if answer == usual]
     for broker, answer in answers:
-        beside = [
-            holder.service
-            for holder in holders
-            if not deployment.apart(broker.service, holder.service)
-        ]
+        beside = [name for name in holders if not deployment.apart(broker.service, name)]
         if answer != usual and beside:
             yield broker, usual, beside
 
@@ -258,9 +243,7 @@ def _remedy(deployment: Deployment, id: int, voter: Broker, address: Address) ->
     if host_name is None:
         return UNNAMED
     host = address.host if voter.container.on_host_network else host_name
-    port = next(
-        (endpoint.bind.port for endpoint in voter.endpoints or () if endpoint.is_controller), "PORT"
-    )
+    port = voter.for_controllers.bind.port if voter.for_controllers else "PORT"
     if f"{host}:{port}" == str(address):
         return "put the nodes on one network"
     return f"write {id}@{host}:{port}, on every node"

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from earshot.listeners.address import Address
 from earshot.listeners.placeholders import is_known
 from earshot.rules.registry import Finding, Rule, Severity
-from earshot.topology.broker import Broker, Endpoint, ReachedListener
+from earshot.topology.broker import Broker, Endpoint
 from earshot.topology.container import HiddenPort, is_loopback
 from earshot.topology.model import Deployment
 from earshot.topology.names import HOST, is_gateway
@@ -26,7 +26,7 @@ def check(
     lost = [
         (walk.endpoint, port_text)
         for walk in misled
-        if (port_text := _shown_ports(deployment, broker, walk))
+        if (port_text := _shown_ports(deployment, walk))
     ]
     is_random = not lost
     lost = lost or [*_random_ports(deployment, misled)]
@@ -67,14 +67,13 @@ def _commented_address(deployment: Deployment, broker: Broker) -> tuple[str, Add
     for name, address in broker.switched_off:
         host = address.host.lower()
         is_address = "." in host or ":" in host or is_loopback(host) or not is_known(host)
-        if (is_address or is_gateway(host)) and deployment.way(
-            HOST, address
-        ) is not Failure.NOWHERE:
+        is_nowhere = deployment.way(HOST, address) is Failure.NOWHERE
+        if (is_address or is_gateway(host)) and not is_nowhere:
             return name, address
     return None
 
 
-def _shown_ports(deployment: Deployment, broker: Broker, walk: PublishedListener) -> str:
+def _shown_ports(deployment: Deployment, walk: PublishedListener) -> str:
     """The port of clients outside, or an empty string without one.
 
     `_random_ports` has the ports that Docker chooses. A container whose name is advertised may
@@ -83,22 +82,14 @@ def _shown_ports(deployment: Deployment, broker: Broker, walk: PublishedListener
     if walk.ports:
         if failing(walk.hops) is not None:
             return ""
-        ports_of_machine = [
-            port
-            for port in walk.ports
-            if port.host_port is not None or isinstance(port, HiddenPort)
-        ]
-        return str(ports_of_machine[0]) if ports_of_machine else ""
-    address = walk.sent.address
-    proxy = deployment.containers.get(address.host)
-    if (
-        proxy is None
-        or address.host in deployment.by_service
-        or broker.container.ports_behind(address.port)
-    ):
+        ports = (port for port in walk.ports if port.host_port or isinstance(port, HiddenPort))
+        return next(map(str, ports), "")
+    host, number = walk.address.host, walk.address.port
+    proxy = None if host in deployment.by_service else deployment.containers.get(host)
+    if proxy is None or walk.broker.container.ports_behind(number):
         return ""
-    ports = proxy.published_at(address.port)
-    return f"{ports[0]} (by {address.host})" if ports else ""
+    published = proxy.published_at(number)
+    return f"{published[0]} (by {host})" if published else ""
 
 
 def _random_ports(
@@ -140,8 +131,7 @@ def serves_machine(deployment: Deployment, broker: Broker, besides: Endpoint | N
 def _has_clients(deployment: Deployment, endpoint: Endpoint) -> bool:
     """Whether services bootstrap to this listener, so that it may have no other clients."""
     return any(
-        isinstance(arrival := deployment.way(bootstrap.service, address), ReachedListener)
-        and arrival.endpoint == endpoint
+        (reached := deployment.reached(bootstrap.service, address)) and reached.endpoint == endpoint
         for bootstrap in deployment.bootstraps
         for address in bootstrap.addresses
     )

@@ -8,13 +8,12 @@ from collections.abc import Collection, Iterator
 
 from earshot.listeners.address import Address
 from earshot.rules.registry import Finding, Rule, Severity
-from earshot.topology.broker import Bootstrap, Broker, ReachedListener
+from earshot.topology.broker import Bootstrap, Broker
 from earshot.topology.container import PublishedPort, is_loopback
 from earshot.topology.model import Deployment
 from earshot.topology.names import HOST, Unknown
 from earshot.topology.walk import (
     BrokerConnection,
-    PublishedListener,
     broker_connection,
     failing,
     published_listeners,
@@ -39,15 +38,14 @@ def check(
                 if _may_publish(member, listener):
                     continue
                 entrance = f"published port {port} of {broker.service}"
-                connection = broker_connection(
-                    deployment, Bootstrap(HOST, entrance, ()), member, listener
-                )
+                client = Bootstrap(HOST, entrance, ())
+                connection = broker_connection(deployment, client, member, listener)
                 problem = _problem(deployment, connection)
                 if not problem:
                     continue
                 own_name = _own_name(deployment, connection, broker)
                 checked_pairs.add((broker.service, own_name))  # different names are one cause
-                observed = f"{problem}, and {_clients(broker, port)}"
+                observed = f"{problem}, and clients of the {entrance} are sent to every broker"
                 yield _finding(rule, connection, broker.service, own_name, observed)
 
 
@@ -59,16 +57,11 @@ def _client_listeners(
     if broker.container.on_host_network or "ports" in broker.container.unknown:
         return
     for walk in published_listeners(deployment, broker):
-        fixed = [port for port in walk.ports if port.host_port is not None]
-        if fixed and _may_return(broker, walk):
-            yield walk.endpoint.name, fixed[0]
-
-
-def _may_return(broker: Broker, walk: PublishedListener) -> bool:
-    end = walk.sent.end
-    is_other = isinstance(end, ReachedListener) and end.broker is not broker
-    is_other = is_other or broker.container.advertises_address
-    return not is_other and failing((*walk.hops, *walk.sent.hops)) is None
+        reached = walk.sent.reached
+        is_other = reached is not None and reached.broker is not broker
+        is_other = is_other or broker.container.advertises_address
+        if walk.fixed_ports and not is_other and not failing((*walk.hops, *walk.sent.hops)):
+            yield walk.endpoint.name, walk.fixed_ports[0]
 
 
 def _may_publish(broker: Broker, listener: str) -> bool:
@@ -85,11 +78,8 @@ def _problem(deployment: Deployment, connection: BrokerConnection) -> str:
         return f"has no listener {connection.listener}" if failing(connection.hops) else ""
     address = connection.trace.address
     if hop := failing(connection.hops):
-        return (
-            f"advertises {address}: {hop.because}"
-            if deployment.is_certain(connection.trace)
-            else ""
-        )
+        is_certain = deployment.is_certain(connection.trace)
+        return f"advertises {address}: {hop.because}" if is_certain else ""
     if isinstance(connection.trace.end, Unknown) and not _is_published(deployment, address):
         return f"advertises {address}, and publishes no port for {connection.listener}"
     return ""
@@ -106,10 +96,6 @@ def _own_name(deployment: Deployment, connection: BrokerConnection, broker: Brok
 def _is_published(deployment: Deployment, address: Address) -> bool:
     """Whether a container publishes the port, and may forward its connections."""
     return any(container.ports_behind(address.port) for container in deployment.containers.values())
-
-
-def _clients(broker: Broker, port: PublishedPort) -> str:
-    return f"clients of the published port {port} of {broker.service} are sent to every broker"
 
 
 def _finding(

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from earshot.listeners.address import Address
 from earshot.names.kinds import NameKind, ip_of, kind_of
 from earshot.rules.registry import Severity
-from earshot.topology.broker import Broker
 from earshot.topology.container import Container, HiddenPort
 from earshot.topology.model import Deployment
 from earshot.topology.names import is_gateway
@@ -32,14 +31,14 @@ _PUBLIC_NAMES = (
 )
 
 
-def severity(deployment: Deployment, broker: Broker, walk: PublishedListener) -> Severity | None:
+def severity(deployment: Deployment, walk: PublishedListener) -> Severity | None:
     """The severity of an advertised address of the machine that no port of the machine serves.
 
     A warning if a proxy or a tunnel is possible: another container that is not a known client, or
     one of another file, which a network with a name of its own or a fixed address may be for. None
     if the address may lead to the listener in another way.
     """
-    container, address = broker.container, walk.sent.address
+    broker, container, address = walk.broker, walk.broker.container, walk.address
     is_completed = container.has_proxy_labels or container.is_published_elsewhere
     if is_completed or container.open_networks or container.unknown:
         return None

@@ -164,11 +164,9 @@ def _advertised(listener: StrimziListener) -> Iterator[Finding]:
         place = f"{broker.place}.advertisedHost"
         finding = partial(RULE.finding, node=broker.id, listener=listener.name, inputs=(place,))
         if kind_of(host) is NameKind.ANY_ADDRESS:
-            yield finding(
-                f"advertises {host}, which is no address of anybody",
-                "a name that the clients can resolve",
-                "advertise a name at which the clients reach this broker",
-            )
+            observed = f"advertises {host}, which is no address of anybody"
+            remedy = "advertise a name at which the clients reach this broker"
+            yield finding(observed, "a name that the clients can resolve", remedy)
         elif listener.type in BEYOND and is_loopback(host):
             yield finding(
                 f"advertises {host} to clients outside the cluster: each of them takes itself for "
@@ -180,31 +178,22 @@ def _advertised(listener: StrimziListener) -> Iterator[Finding]:
             )
         # an unset port is the one that Kubernetes or the cloud chooses
         if why := why_unusable(Address(host, broker.advertised_port or 1)):
-            yield finding(
-                f"advertises an address that {why}; no client can connect to it",
-                "one name or IP address, and one port from 1 to 65535",
-                "write one host and one port",
-            )
+            observed = f"advertises an address that {why}; no client can connect to it"
+            expected = "one name or IP address, and one port from 1 to 65535"
+            yield finding(observed, expected, "write one host and one port")
             continue
         if listener.tls and "_" in host and is_known(host):
-            yield finding(
-                f"advertises {host}, with an underscore, and {REFUSED_BY_JAVA}",
-                HOST_ALLOWED,
-                UNDERSCORE_REMEDY,
-            )
+            observed = f"advertises {host}, with an underscore, and {REFUSED_BY_JAVA}"
+            yield finding(observed, HOST_ALLOWED, UNDERSCORE_REMEDY)
         if broker.advertised_port is None or broker.id is None:
             continue
         address = Address(host.lower(), broker.advertised_port)
         holder = holders.setdefault(address, broker.id)
         if holder != broker.id:
-            yield RULE.finding(
-                f"advertises {address}, as broker {holder} does",
-                "an address of its own for every broker",
-                node=broker.id,
-                listener=listener.name,
-                remedy="give it another advertisedHost or advertisedPort",
-                inputs=(f"{broker.place}.advertisedPort",),
-            )
+            observed = f"advertises {address}, as broker {holder} does"
+            remedy = "give it another advertisedHost or advertisedPort"
+            inputs = (f"{broker.place}.advertisedPort",)
+            yield finding(observed, "an address of its own for every broker", remedy, inputs=inputs)
 
 
 RULE = Rule(

@@ -56,9 +56,7 @@ def objections(view: KafkaSettings) -> Iterator[Objection]:
 
 def enables_plain(view: KafkaSettings, listener: str) -> bool:
     """Whether ``listener`` certainly enables the mechanism PLAIN."""
-    key = "sasl.enabled.mechanisms"
-    listener_key = f"listener.name.{listener.lower()}.{key}"
-    text = view.values.get(listener_key, view.values.get(key, ""))
+    text = view.values.get(view.key_of(listener, "sasl.enabled.mechanisms"), "")
     return "PLAIN" in [part.strip() for part in text.split(",")]
 
 

@@ -17,19 +17,12 @@ def objections(view: KafkaSettings) -> Iterator[Objection]:
     """Objections to the listeners that the node itself connects to."""
     brokers = (view.inter_broker,) if view.is_broker else ()
     for name in dict.fromkeys((*brokers, *view.controllers)):
-        own_key = f"listener.name.{name.lower()}.{KEY}"
-        key_set = next((key for key in (own_key, KEY) if key in view.values), None)
-        protocol = view.protocols.get(name)
-        if key_set is None or protocol is None or not protocol.tls or view.text(key_set).strip():
-            continue
-        yield Objection(
-            "unverified",
-            key_set,
-            f"{key_set} is empty: nodes take any certificate of a trusted authority for that of "
-            "the node they want",
-            "https, Kafka's default, and certificates for the advertised hosts",
-            listener=name,
-        )
+        key, protocol = view.key_of(name, KEY), view.protocols.get(name)
+        if key in view.values and protocol is not None and protocol.tls and not view.text(key):
+            observed = f"{key} is empty: nodes take any certificate of a trusted authority for "
+            observed += "that of the node they want"
+            expected = "https, Kafka's default, and certificates for the advertised hosts"
+            yield Objection("unverified", key, observed, expected, listener=name)
 
 
 RULE = Rule(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from earshot.facts.cluster import ClusterFacts
+from earshot.listeners.listed import by_key
 from earshot.listeners.terms import Scope
 from earshot.rules.registry import Finding, Rule
 
@@ -16,15 +17,12 @@ if TYPE_CHECKING:
 def check(facts: ClusterFacts) -> Iterator[Finding]:
     """Checks each listener once, as all brokers have the same path."""
     plan = facts.plan
-    for name in plan.listener_names if plan is not None else ():
-        node_listeners = [
-            node_listener
-            for node in facts.nodes
-            if (node_listener := node.listener(name)) is not None
-        ]
-        if plan is None or not node_listeners:
-            continue
-        yield from _listener_findings(plan, node_listeners[0], len(node_listeners))
+    if plan is None:
+        return
+    listeners = (listener for node in plan.nodes for listener in node.listeners)
+    by_name = by_key((listener.name, listener) for listener in listeners)
+    for name in plan.listener_names:
+        yield from _listener_findings(plan, by_name[name][0], len(by_name[name]))
 
 
 def _listener_findings(plan: ClusterPlan, listener: Listener, brokers: int) -> Iterator[Finding]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from earshot.facts.cluster import ClusterFacts
@@ -20,50 +21,39 @@ UNLIMITED = 2**31 - 1
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
     """One finding per listener and setting, as brokers have the same settings."""
-    reported: set[tuple[str, str]] = set()
+    reported: set[tuple[str, tuple[str, ...]]] = set()
     for node in facts.nodes:
         settings = facts.settings.get(node.id)
         if not node.is_broker or settings is None:
             continue
         for listener in node.listeners:
-            for key, finding in _findings(node, listener, settings.values):
-                if (listener.name, key) not in reported:
-                    reported.add((listener.name, key))
+            for finding in _findings(node, listener, settings.values):
+                if (listener.name, finding.inputs) not in reported:
+                    reported.add((listener.name, finding.inputs))
                     yield finding
 
 
-def _findings(
-    node: Node, listener: Listener, values: Mapping[str, str]
-) -> Iterator[tuple[str, Finding]]:
+def _findings(node: Node, listener: Listener, values: Mapping[str, str]) -> Iterator[Finding]:
     path, idle = listener.path, _number(values.get(IDLE), IDLE_DEFAULT)
     # a negative value closes no connection
+    finding = partial(RULE.finding, node=node, listener=listener.name)
     if path.idle_seconds is not None and not 0 <= idle <= path.idle_seconds * 1000:
-        yield (
-            IDLE,
-            RULE.finding(
-                f"its forwarder drops them after {path.idle_seconds} s without "
-                f"traffic, and the broker keeps them for {_seconds(idle)}",
-                "a forwarder that keeps connections for as long as the broker, so that clients "
-                "see each end",
-                f"raise its idle time-out, or set {IDLE} in `extra` below {path.idle_seconds}000",
-                node=node,
-                listener=listener.name,
-                inputs=(IDLE, "forwarding"),
-            ),
+        yield finding(
+            f"its forwarder drops them after {path.idle_seconds} s without "
+            f"traffic, and the broker keeps them for {_seconds(idle)}",
+            "a forwarder that keeps connections for as long as the broker, so that clients "
+            "see each end",
+            f"raise its idle time-out, or set {IDLE} in `extra` below {path.idle_seconds}000",
+            inputs=(IDLE, "forwarding"),
         )
     limit = _number(values.get(PER_ADDRESS), UNLIMITED)
     if not path.keeps_client_address and limit < UNLIMITED:
-        yield (
-            PER_ADDRESS,
-            RULE.finding(
-                f"{PER_ADDRESS} is {limit}, and its forwarder does not keep the "
-                "clients' addresses: all clients together have that limit",
-                "a limit for each client",
-                "keep the clients' addresses on the way, or limit clients by user (quotas)",
-                node=node,
-                listener=listener.name,
-                inputs=(PER_ADDRESS, "forwarding"),
-            ),
+        yield finding(
+            f"{PER_ADDRESS} is {limit}, and its forwarder does not keep the "
+            "clients' addresses: all clients together have that limit",
+            "a limit for each client",
+            "keep the clients' addresses on the way, or limit clients by user (quotas)",
+            inputs=(PER_ADDRESS, "forwarding"),
         )
 
 

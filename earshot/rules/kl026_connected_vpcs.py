@@ -62,26 +62,21 @@ def _names(
         # records of a zone that does not exist yet
         causes[zone_cause] = [f"names of {vpc.zone}"]
     for host, host_listener in hosts.items():
-        if isinstance(host, UnknownHost):
+        if isinstance(host, UnknownHost) or ip_of(host) or facts.waiver_reason(host):
             continue
-        if (
-            ip_of(host) is None
-            and not facts.waiver_reason(host)
-            and (zone_cause := _cause(vpc, host, host_listener))
-        ):
+        if zone_cause := _cause(vpc, host, host_listener):
             causes.setdefault(zone_cause, []).append(host)
     for (state, cause), names in causes.items():
-        is_wrong = state is FindingState.VIOLATED
         observed = f"clients in {_shown(vpc)} do not resolve {shortened(names)}: {cause}"
-        if not is_wrong:
-            lookup_text = f"clients in {_shown(vpc)} resolve {shortened(names)}"
-            observed = f"whether {lookup_text} is not known: {cause}"
+        remedy = _remedy(vpc)
+        if state is FindingState.UNKNOWN:
+            observed = f"whether clients in {_shown(vpc)} resolve {shortened(names)} is not known: "
+            observed += cause
+            remedy = f"use naming zone, or name a resolver (`connected.{vpc.name}.resolver`)"
         yield RULE.finding(
             observed,
             _SEEN,
-            _remedy(vpc)
-            if is_wrong
-            else f"use naming zone, or name a resolver (`connected.{vpc.name}.resolver`)",
+            remedy,
             listener=listener,
             scope=Scope.INTERNAL,
             state=state,

@@ -126,12 +126,8 @@ def bootstraps_alone(services: Iterable[Service]) -> bool:
 
 def uses_msk(services: Iterable[Service]) -> bool:
     """Whether a client bootstraps to a broker of Amazon MSK."""
-    bootstraps_found = bootstraps(services, ())
-    return any(
-        is_msk_broker(address.host)
-        for bootstrap in bootstraps_found
-        for address in bootstrap.addresses
-    )
+    clients = bootstraps(services, ())
+    return any(is_msk_broker(at.host) for client in clients for at in client.addresses)
 
 
 def bootstraps(
@@ -151,12 +147,8 @@ def bootstraps(
             settings += [] if settings else _in_files(service)
         for setting, value in settings:
             if addresses := _addresses(value):
-                client = Bootstrap(
-                    _client_service(service, setting),
-                    setting,
-                    addresses,
-                    is_client_only=_is_client_only(service),
-                )
+                name, is_client_only = _client_service(service, setting), _is_client_only(service)
+                client = Bootstrap(name, setting, addresses, is_client_only=is_client_only)
                 client = _with_security(service, client)
                 yield client
                 yield from _clients_of_connectors(service, client)
@@ -175,7 +167,7 @@ def health_checks(services: Iterable[Service], brokers: Iterable[str]) -> Iterat
 def _is_client_only(service: Service) -> bool:
     """Whether the image is one of the known clients, with its own start script."""
     container, image = service.container, repository_of(service.container.image)
-    if container.unknown or service.command or service.is_built or container.has_own_script:
+    if container.unknown or not service.is_plain or container.has_own_script:
         return False
     return any(pattern.fullmatch(image) for pattern in (_TOOL, *(row[0] for row in _PROTOCOLS)))
 
@@ -209,13 +201,13 @@ def _with_security(service: Service, client: Bootstrap) -> Bootstrap:
 def _has_own_settings(service: Service, image: re.Pattern[str]) -> bool:
     """Whether an ``image`` gets its settings from variables only."""
     container = service.container
-    if container.unknown or service.command or service.is_built:
-        return False
     has_settings_file = any(
         mount.endswith((".properties", ".yml", ".yaml")) or mount.startswith("/kafka/config")
         for mount in container.mounts
     )
-    return not has_settings_file and bool(image.fullmatch(repository_of(container.image)))
+    if container.unknown or not service.is_plain or has_settings_file:
+        return False
+    return image.fullmatch(repository_of(container.image)) is not None
 
 
 def _protocol_named(text: str) -> Protocol | None:

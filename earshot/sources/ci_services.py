@@ -50,23 +50,18 @@ class CiJob:
 
 def github_jobs(document: object) -> tuple[CiJob, ...]:
     """The jobs with services of a workflow; empty for other documents."""
-    if not (isinstance(document, Mapping) and isinstance(document.get("jobs"), Mapping)):
-        return ()
-    jobs = document["jobs"]
+    workflow = as_map(document)
     return tuple(
-        _github_job(str(name), job, _texts(document.get("env")))
-        for name, job in jobs.items()
-        if isinstance(job, Mapping) and isinstance(job.get("services"), Mapping)
+        _github_job(name, as_map(job), _texts(workflow.get("env")))
+        for name, job in as_map(workflow.get("jobs")).items()
+        if isinstance(as_map(job).get("services"), Mapping)
     )
 
 
 def _github_job(name: str, job: Mapping[str, object], env: Mapping[str, str]) -> CiJob:
-    service_sections = job["services"]
-    assert isinstance(service_sections, Mapping)
     path: Keys = (0, "jobs", name, "services")
-    services = [
-        _github_service(str(key), _section(section)) for key, section in service_sections.items()
-    ]
+    sections = as_map(job["services"])
+    services = [_github_service(key, _section(section)) for key, section in sections.items()]
     if job.get("container"):  # the job's commands run in it, and nothing else on the machine
         services = [
             replace(service, container=replace(service.container, published=()))
@@ -126,21 +121,19 @@ def _github_client(job: Mapping[str, object], env: Mapping[str, str]) -> Service
 
 def gitlab_jobs(document: object) -> tuple[CiJob, ...]:
     """The jobs with services of a `.gitlab-ci.yml`; empty for other documents."""
-    if not isinstance(document, Mapping):
-        return ()
-    default = _section(document.get("default"))
-    common = document.get("services", default.get("services"))
+    configuration = as_map(document)
+    common = configuration.get("services", _section(configuration.get("default")).get("services"))
     jobs = []
-    for name, section in document.items():
+    for name, section in configuration.items():
         job = _section(section)
         runs = "script" in job or "services" in job
-        if str(name) in _OWN_KEYS or not runs or (str(name).startswith(".") and "script" in job):
+        if name in _OWN_KEYS or not runs or (name.startswith(".") and "script" in job):
             continue
         services = job.get("services", common)
         if not isinstance(services, list):
             continue
-        path: Keys = (0, str(name), "services") if "services" in job else (0, "services")
-        jobs.append(_gitlab_job(str(name), job, services, path, document.get("variables")))
+        path: Keys = (0, name, "services") if "services" in job else (0, "services")
+        jobs.append(_gitlab_job(name, job, services, path, configuration.get("variables")))
     return tuple(jobs)
 
 
@@ -227,10 +220,9 @@ def _section(value: object) -> Mapping[str, object]:
 
 def _texts(value: object) -> dict[str, str]:
     """Variables by name; GitLab's may be maps with a value."""
-    if not isinstance(value, Mapping):
-        return {}
-    plain = {k: v.get("value", "") if isinstance(v, Mapping) else v for k, v in value.items()}
-    return {str(k): str(v) for k, v in plain.items() if not isinstance(v, list) and v is not None}
+    values = as_map(value).items()
+    plain = {k: v.get("value", "") if isinstance(v, Mapping) else v for k, v in values}
+    return {k: str(v) for k, v in plain.items() if not isinstance(v, list) and v is not None}
 
 
 def _list(value: object) -> list[str]:

@@ -143,7 +143,7 @@ def cluster_id(service: Service) -> str | None:
     """
     container = service.container
     family = container.family
-    if service.command or service.is_built or container.unknown or container.has_own_script:
+    if not service.is_plain or container.unknown or container.has_own_script:
         return None
     for name in cluster_id_variables(family):
         if value := container.env.get(name, ""):

@@ -40,6 +40,7 @@ from earshot.sources.compose_sections import (
 )
 from earshot.sources.other_images import with_listeners
 from earshot.sources.substitution import Variables, read_env_file, read_raw_env_file
+from earshot.sources.values import as_map
 from earshot.topology.container import (
     HOST_NETWORK,
     MOUNTED,
@@ -79,6 +80,11 @@ class Service:
     commented: Commented = field(default_factory=dict)
     """Its commented-out advertised addresses."""
     health_check: tuple[str, ...] = ()
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it runs the start script of an image that is not built here."""
+        return not (self.command or self.is_built)
 
 
 @dataclass(frozen=True)
@@ -240,20 +246,20 @@ class _Files(ComposeFiles):
             )
         )
         words = (*words_of(section.get("entrypoint")), *words_of(section.get("command")))
-        deploy, health = section.get("deploy"), section.get("healthcheck")
+        deploy = as_map(section.get("deploy"))
         # with `mode: global` the number of a Swarm's nodes counts
-        is_replicated = isinstance(deploy, Mapping) and deploy.get("mode") in (None, "replicated")
-        deployed = deploy.get("replicas") if isinstance(deploy, Mapping) and is_replicated else ""
+        is_replicated = deploy.get("mode") in (None, "replicated")
+        replicas = section.get("scale") or (deploy.get("replicas") if is_replicated else "")
         return Service(
             name,
             container,
             words,
-            str(section.get("scale") or deployed or ""),
+            str(replicas or ""),
             properties,
             self._first_read(file for file in yaml_files if "redpanda" in posixpath.basename(file)),
             dict(self._mounted(volumes)) if self.lenient else {},
             "build" in section,
-            health_check=words_of(health.get("test") if isinstance(health, Mapping) else ""),
+            health_check=words_of(as_map(section.get("healthcheck")).get("test")),
         )
 
     def _first_read(self, paths: Iterable[str], fits: Callable[[str], bool] = bool) -> str:
@@ -299,11 +305,7 @@ class _Files(ComposeFiles):
 
 def _labels(section: Section) -> Iterator[str]:
     """The labels of a service and of its tasks in a Swarm, each with or without its value."""
-    deploy = section.get("deploy")
-    for labels in (
-        section.get("labels"),
-        deploy.get("labels") if isinstance(deploy, Mapping) else (),
-    ):
+    for labels in (section.get("labels"), as_map(section.get("deploy")).get("labels")):
         yield from map(str, labels if isinstance(labels, (list, Mapping)) else ())
 
 

@@ -7,6 +7,8 @@ import posixpath
 from collections.abc import Callable, Iterator, Mapping
 
 from earshot.errors import EarshotError
+from earshot.sources.values import as_map
+from earshot.sources.values import list_of as known_list_of
 from earshot.topology.container import DEFAULT_BRIDGES, JoinedNetwork, is_routed_network
 
 Section = Mapping[str, object]
@@ -93,41 +95,28 @@ def joined_networks(
     joined = map_of(section.get("networks"), f"{where}.networks") or {"default": None}
     for key, details in joined.items():
         settings = map_of(details, f"{where}.networks.{key}")
-        aliases = [
-            str(alias) for alias in list_of(settings.get("aliases"), f"{where}.networks.{key}")
-        ]
-        declared = top.get(key)
-        real = declared.get("name") if isinstance(declared, Mapping) else None
+        aliases = map(str, list_of(settings.get("aliases"), f"{where}.networks.{key}"))
+        declared = as_map(top.get(key))
+        pools = map(as_map, known_list_of(as_map(declared.get("ipam")).get("config")))
+        real = declared.get("name")
         yield JoinedNetwork(
             str(real or key),
             tuple(dict.fromkeys((name, *aliases))),
             str(settings.get("ipv4_address") or ""),
-            isinstance(declared, Mapping) and str(declared.get("internal")).lower() == "true",
+            str(declared.get("internal")).lower() == "true",
             bool(real),
-            is_routed=isinstance(declared, Mapping)
-            and is_routed_network(declared.get("driver"), declared.get("driver_opts")),
-            subnets=tuple(_subnets(declared)),
+            is_routed=is_routed_network(declared.get("driver"), declared.get("driver_opts")),
+            subnets=tuple(str(pool["subnet"]) for pool in pools if pool.get("subnet")),
         )
-
-
-def _subnets(declared: object) -> Iterator[str]:
-    """The subnets of a network that the file declares."""
-    ipam = declared.get("ipam") if isinstance(declared, Mapping) else None
-    pools = ipam.get("config") if isinstance(ipam, Mapping) else None
-    for pool in pools if isinstance(pools, list) else []:
-        if isinstance(pool, Mapping) and pool.get("subnet"):
-            yield str(pool["subnet"])
 
 
 def has_other_names(section: Section, top: Section) -> bool:
     """Whether its networks may have names that the file does not contain."""
     joined = map_of(section.get("networks"), "networks") or {"default": None}
-    external = [
-        item for key in joined if isinstance(item := top.get(key), Mapping) and item.get("external")
-    ]
+    is_external = any(as_map(top.get(key)).get("external") for key in joined)
     mode = str(section.get("network_mode") or "")
-    by_mode = bool(mode) and mode not in (*DEFAULT_BRIDGES, "none")
-    return bool(external or section.get("external_links") or by_mode)
+    by_mode = mode not in (*DEFAULT_BRIDGES, "none")
+    return bool(is_external or section.get("external_links") or by_mode)
 
 
 def links_of(section: Section, where: str) -> Iterator[tuple[str, str]]:
@@ -162,16 +151,15 @@ def configs_of(section: Section, declared: Mapping[str, object]) -> Iterator[tup
 
     The source of inline content is a path that only `with_inline` reads.
     """
-    configs = section.get("configs")
-    for config in configs if isinstance(configs, list) else []:
+    for config in known_list_of(section.get("configs")):
         entry = config if isinstance(config, Mapping) else {"source": config}
         name = str(entry.get("source") or "")
         target = str(entry.get("target") or f"/{name}")
-        config_section = declared.get(name)
+        config_section = as_map(declared.get(name))
         source = ""  # external, or from a variable
-        if isinstance(config_section, Mapping) and "content" in config_section:
+        if "content" in config_section:
             source = f"{_INLINE}{name}/{posixpath.basename(target)}"
-        elif isinstance(config_section, Mapping) and config_section.get("file"):
+        elif config_section.get("file"):
             file = str(config_section["file"])
             source = file if file.startswith((".", "/", "~")) else f"./{file}"
         yield source, target

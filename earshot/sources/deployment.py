@@ -118,7 +118,8 @@ def settings_of(service: Service) -> BrokerSettings:
         and not _is_confluent_local(container.image)
         and "CUSTOM_INIT_SCRIPT" not in container.env
         and not container.has_own_script
-        and not (container.unknown or service.is_built or service.command or container.has_file)
+        and service.is_plain
+        and not (container.unknown or container.has_file)
         and not any("properties" in path or path.startswith(_INJECTED) for path in container.mounts)
     )
     return BrokerSettings(values, complete, release)
@@ -133,9 +134,7 @@ def with_empty(service: Service, settings: BrokerSettings) -> BrokerSettings:
     container = service.container
     family = container.family
     as_given = family in (Family.APACHE, Family.CONFLUENT) or is_new_bitnami(container.image)
-    if not as_given or service.command or service.is_built:
-        return settings
-    if _is_confluent_local(container.image):
+    if not (as_given and service.is_plain) or _is_confluent_local(container.image):
         return settings
     empty = (name for name, value in container.env.items() if value == "")
     keys = set(map(container.property_of, empty)) - {"", "log.dirs"}
@@ -198,8 +197,8 @@ def _starts_by_variables(service: Service) -> bool:
     """Whether bitnami's script generates the properties, all from variables that are known."""
     container = service.container
     return (
-        not (_has_unread_variables(container) or service.command or service.is_built)
-        and not (container.has_file or service.properties)
+        service.is_plain
+        and not (_has_unread_variables(container) or container.has_file or service.properties)
         and not any(path.startswith(_INJECTED) for path in container.mounts)
     )
 

@@ -11,7 +11,7 @@ from typing import Any
 from earshot.listeners.images import IMAGE_NOTE, is_unnamed, repository_of, spellings, tag_of
 from earshot.sources.compose import LISTENERS, Service
 from earshot.sources.stack_resources import RegisteredStack
-from earshot.sources.values import list_of
+from earshot.sources.values import as_map, list_of
 from earshot.topology.container import (
     DEFAULT_BRIDGES,
     HOST_NETWORK,
@@ -90,9 +90,7 @@ def read_service(inputs: Mapping[str, object] | None, name: str = "") -> Service
         unknown=tuple(dict.fromkeys(unknown)),
         extra_hosts=dict(_hosts(inputs)),
         has_proxy_labels=any(
-            configures_proxy(str(label.get("label")))
-            for label in list_of(inputs.get("labels"))
-            if isinstance(label, Mapping)
+            configures_proxy(str(label.get("label"))) for label in _maps(inputs, "labels")
         ),
     )
     return Service(own_name, container, words(inputs), properties=properties)
@@ -124,15 +122,15 @@ def words(inputs: Mapping[str, object]) -> tuple[str, ...]:
 
 def _hosts(inputs: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     """Names in its hosts file with their addresses; an unknown address is `${WORD}`."""
-    for entry in list_of(inputs.get("hosts")):
-        if isinstance(entry, Mapping) and entry.get("host"):
+    for entry in _maps(inputs, "hosts"):
+        if entry.get("host"):
             yield str(entry["host"]).lower(), str(entry.get("ip") or _HIDDEN)
 
 
 def _uploaded(inputs: Mapping[str, object]) -> str:
     """The text of a broker's properties file among the uploads, or an empty string."""
-    for upload in list_of(inputs.get("uploads")):
-        if isinstance(upload, Mapping) and str(upload.get("file")).endswith(".properties"):
+    for upload in _maps(inputs, "uploads"):
+        if str(upload.get("file")).endswith(".properties"):
             content = upload.get("content") or _decoded(upload.get("contentBase64"))
             if isinstance(content, str) and LISTENERS.search(content):
                 return content
@@ -164,9 +162,14 @@ def _text(inputs: Mapping[str, object], key: str, label: str, unknown: list[str]
 def _mounts(inputs: Mapping[str, object]) -> Iterator[str]:
     """The target paths of mounts and uploads."""
     for key, path in (("volumes", "containerPath"), ("mounts", "target"), ("uploads", "file")):
-        for mount in list_of(inputs.get(key)):
-            if isinstance(mount, Mapping) and mount.get(path):
+        for mount in _maps(inputs, key):
+            if mount.get(path):
                 yield str(mount[path])
+
+
+def _maps(inputs: Mapping[str, object], key: str) -> Iterator[Mapping[str, object]]:
+    """The objects of a list of inputs."""
+    return map(as_map, list_of(inputs.get(key)))
 
 
 def read_variables(envs: Envs, unknown: list[str]) -> dict[str, str]:
@@ -267,8 +270,7 @@ def in_stack(service: Service, urn: str, stack: RegisteredStack) -> Service:
         _of_resource(network, networks_by_name.get(network.name, {}))
         for network in container.networks
     )
-    network_names = set(networks_by_name)
-    is_open = any(network.name not in network_names for network in container.networks)
+    is_open = any(network.name not in networks_by_name for network in container.networks)
     built = [name for image in stack.all(*BUILT_IMAGES) for name in built_names(image.props)]
     return replace(
         service,

@@ -26,7 +26,7 @@ from earshot.sources.workloads import (
     namespace_of,
     workloads,
 )
-from earshot.topology.broker import Broker, ReachedListener
+from earshot.topology.broker import Broker
 from earshot.topology.cluster import ClusterService, Pod, ServicePort
 from earshot.topology.container import Container
 from earshot.topology.pods import PodDeployment, other_pod
@@ -92,8 +92,8 @@ class Manifest:
         )
 
         def cluster_at(broker: Broker, address: Address) -> str:
-            end = pods.trace(broker.service, address).end
-            return end.broker.cluster if isinstance(end, ReachedListener) else ""
+            reached = pods.reached(broker.service, address)
+            return reached.broker.cluster if reached else ""
 
         pods = replace(pods, brokers=with_joined_clusters(pods.brokers, cluster_at))
         pods = replace(pods, bootstraps=(*pods.bootstraps, *pods.node_port_clients()))

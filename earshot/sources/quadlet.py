@@ -17,6 +17,7 @@ from earshot.topology.container import HOST_NETWORK, Container, JoinedNetwork
 Entries = Mapping[str, Sequence[str]]
 _NO_SECTION = "-"
 """Ends the last section of a text: a drop-in begins outside of any."""
+_POD_KEYS = frozenset({"PodName", "Network", "NetworkAlias", "PublishPort"})
 _ENTRY = re.compile(r"([A-Za-z]+)[ \t]*=[ \t]*(.*)")
 
 
@@ -33,41 +34,33 @@ def read_units(units: Mapping[str, str]) -> tuple[Service, ...]:
         for name, text in units.items()
         if name.endswith(".container")
     }
-    services = [_pod(name, entries) for name, entries in pods.items()]
-    services += [_container(name, entries, pods) for name, entries in containers.items()]
+    services = [_service(name, _of_pod(entries), {}) for name, entries in pods.items()]
+    services += [_service(name, entries, pods) for name, entries in containers.items()]
     return tuple(services)
 
 
 def name_of(unit: str, text: str) -> str:
     """The name of a unit's container or pod."""
-    is_pod = unit.endswith(".pod")
-    entries = _entries(text, "Pod" if is_pod else "Container")
-    return _name(unit, entries, "PodName" if is_pod else "ContainerName")
+    return _name(unit, _entries(text, "Pod" if unit.endswith(".pod") else "Container"))
 
 
-def _name(unit: str, entries: Entries, key: str) -> str:
+def _name(unit: str, entries: Entries) -> str:
+    key = "PodName" if unit.endswith(".pod") else "ContainerName"
     return _last(entries, key) or f"systemd-{PurePosixPath(unit).stem}"
 
 
-def _pod(unit: str, entries: Entries) -> Service:
-    name = _name(unit, entries, "PodName")
-    unknown: list[str] = []
-    container = Container(
-        name,
-        networks=tuple(_networks(entries)),
-        published=tuple(read_known_ports(entries.get("PublishPort", ()), unknown)),
-        network_mode=_mode(entries),
-        unknown=tuple(unknown),
-    )
-    return Service(name, container)
+def _of_pod(entries: Entries) -> Entries:
+    """The entries of a pod that are read."""
+    return {key: values for key, values in entries.items() if key in _POD_KEYS}
 
 
-def _container(unit: str, entries: Entries, pods: Mapping[str, Entries]) -> Service:
-    name, pod = _name(unit, entries, "ContainerName"), _last(entries, "Pod")
+def _service(unit: str, entries: Entries, pods: Mapping[str, Entries]) -> Service:
+    """The service of a container or pod; ``pods`` are those that a container may be in."""
+    name, pod = _name(unit, entries), _last(entries, "Pod")
     unknown = ["env_file"] if "EnvironmentFile" in entries else []
     mode = _mode(entries)
     if pod in pods:
-        mode = f"service:{_name(pod, pods[pod], 'PodName')}"
+        mode = f"service:{_name(pod, pods[pod])}"
     elif pod:
         unknown.append("the pod")
     volumes = [entry.split(":") for entry in entries.get("Volume", ())]

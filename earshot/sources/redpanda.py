@@ -14,6 +14,7 @@ from earshot.listeners.address import Address
 from earshot.listeners.images import repository_of
 from earshot.listeners.placeholders import is_known
 from earshot.sources.compose import Service
+from earshot.sources.values import as_map
 from earshot.topology.broker import Broker, Endpoint
 from earshot.yaml_document import read_yaml_texts
 
@@ -154,9 +155,7 @@ def _of_file(text: str) -> tuple[Listed, Listed]:
         document = read_yaml_texts(text, "redpanda.yaml", unique=False) if text else None
     except EarshotError:
         return {}, {}
-    node = document.get("redpanda") if isinstance(document, Mapping) else None
-    if not isinstance(node, Mapping):
-        return {}, {}
+    node = as_map(as_map(document).get("redpanda"))
     return _items(node.get("kafka_api")), _items(node.get("advertised_kafka_api"))
 
 

@@ -7,7 +7,6 @@ served by any operator and is not read.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from earshot.facts.strimzi import StrimziBroker, StrimziKafka, StrimziListener
 from earshot.listeners.placeholders import is_known
@@ -26,17 +25,7 @@ _OPERATORS = ("topicOperator", "userOperator")
 _ON = ("true", "yes", "on", "y")
 
 
-@dataclass(frozen=True)
-class FoundKafka:
-    """One resource, and its place."""
-
-    kafka: StrimziKafka
-    path: Keys
-    open: str = ""
-    """The reason for unknown listeners, or empty."""
-
-
-def read_strimzi(documents: Sequence[object]) -> tuple[FoundKafka, ...]:
+def read_strimzi(documents: Sequence[object]) -> tuple[StrimziKafka, ...]:
     """The `Kafka` resources of a file's documents (`read_yaml_documents`), in their order.
 
     The second resource of one name is called `NAME#2`.
@@ -51,16 +40,17 @@ def read_strimzi(documents: Sequence[object]) -> tuple[FoundKafka, ...]:
     ]
     used_names: set[str] = set()
     return tuple(
-        _found(path, resource, pools, used_names)
+        _kafka(path, resource, pools, used_names)
         for path, resource in strimzi_resources
         if resource.get("kind") == "Kafka"
     )
 
 
-def _found(
+def _kafka(
     path: Keys, resource: Resource, pools: Sequence[Resource], used_names: set[str]
-) -> FoundKafka:
-    section = as_map(as_map(resource.get("spec")).get("kafka"))
+) -> StrimziKafka:
+    spec = as_map(resource.get("spec"))
+    section = as_map(spec.get("kafka"))
     listener_list = section.get("listeners")
     is_old = str(resource.get("apiVersion")).removeprefix(_GROUP) in _OLD_VERSIONS
     entries = listener_list if isinstance(listener_list, list) else []
@@ -69,11 +59,11 @@ def _found(
     alone = not pools and is_off(annotations.get(_POOLS, "false"))
     brokers = _number(section.get("replicas")) if alone else None
     refusal = _refusal(section, is_old)
-    if "listeners" not in section and _is_complete(as_map(resource.get("spec")), pools):
+    if "listeners" not in section and _is_complete(spec, pools):
         refusal = _LISTENERS, "is not set"
     name = free_name(name_of(resource), used_names)
-    kafka = StrimziKafka(name, listeners, brokers, refusal)
-    return FoundKafka(kafka, path, "" if refusal else _why_open(listener_list, listeners))
+    why_open = "" if refusal else _why_open(listener_list, listeners)
+    return StrimziKafka(name, listeners, brokers, refusal, path, why_open)
 
 
 def _refusal(section: Resource, is_old: bool) -> tuple[str, str] | None:

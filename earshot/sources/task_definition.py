@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from earshot.listeners.images import spellings
 from earshot.sources.compose import Service
 from earshot.sources.values import as_map, list_of
+from earshot.sources.workloads import free_name
 from earshot.topology.container import Container
 
 
@@ -40,15 +41,16 @@ def read_task(text: str) -> tuple[TaskContainer, ...]:
         definitions = json.loads(text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-    containers: dict[str, TaskContainer] = {}
-    for i, definition in enumerate(list_of(definitions)):
-        if not isinstance(definition, Mapping):
-            continue
-        base_name = str(definition.get("name") or i)
-        number = sum(name.partition("#")[0] == base_name for name in containers) + 1
-        name = base_name if number == 1 else f"{base_name}#{number}"
-        containers[name] = _container(name, definition, f"containerDefinitions[{i}]")
-    return tuple(containers.values())
+    used_names: set[str] = set()
+    return tuple(
+        _container(
+            free_name(str(definition.get("name") or i), used_names),
+            definition,
+            f"containerDefinitions[{i}]",
+        )
+        for i, definition in enumerate(list_of(definitions))
+        if isinstance(definition, Mapping)
+    )
 
 
 def _container(name: str, definition: Mapping[str, object], path: str) -> TaskContainer:

@@ -71,15 +71,19 @@ class UserDataFile:
     def written(self) -> dict[str, str]:
         """The known properties, with computed hosts as written."""
         properties = dict(self.settings.values)
-        for place in self.places:
-            properties = {
-                key: text.replace(place, self.computed[place]) for key, text in properties.items()
-            }
+        for key in properties:
+            for place in self.places:
+                properties[key] = properties[key].replace(place, self.computed[place])
         return properties
 
     def shown(self, key: str) -> str:
         """The computed expression of ``key``, with secrets masked."""
         return MASK if before_secret(f"{key}=") else without_secrets(self.computed[key])
+
+    @property
+    def complete(self) -> bool:
+        """Whether all properties are known, but for hosts that the instance computes."""
+        return self.whole and set(self.computed) == self.places
 
     @property
     def places(self) -> frozenset[str]:

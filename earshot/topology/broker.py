@@ -60,6 +60,11 @@ class Broker:
         return tuple(endpoint for endpoint in self.endpoints or () if not endpoint.is_controller)
 
     @property
+    def for_controllers(self) -> Endpoint | None:
+        """Its first known listener of controllers, or None."""
+        return next((endpoint for endpoint in self.endpoints or () if endpoint.is_controller), None)
+
+    @property
     def ports(self) -> frozenset[int]:
         """The ports that its known listeners bind."""
         return frozenset(endpoint.bind.port for endpoint in self.endpoints or ())

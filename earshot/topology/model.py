@@ -10,7 +10,7 @@ from functools import cached_property
 from earshot.listeners.address import Address
 from earshot.listeners.listed import by_key
 from earshot.names.kinds import ip_of
-from earshot.topology.broker import Bootstrap, Broker, Endpoint
+from earshot.topology.broker import Bootstrap, Broker, Endpoint, ReachedListener
 from earshot.topology.container import Container, PublishedPort, is_loopback
 from earshot.topology.msk import corrected_address, is_msk_broker
 from earshot.topology.names import Names, is_gateway
@@ -41,6 +41,10 @@ class Deployment:
     def way(self, place: str, address: Address) -> Outcome:
         """Where ``address`` leads from ``place`` (a service, or `HOST`)."""
         return self.trace(place, address).end
+
+    def reached(self, place: str, address: Address) -> ReachedListener | None:
+        """The listener that ``address`` leads to from ``place``, or None."""
+        return self.trace(place, address).reached
 
     def trace(self, place: str, address: Address) -> Trace:
         """Like `way`, hop by hop."""
@@ -75,11 +79,8 @@ class Deployment:
 
     def alternative_addresses(self, traces: Sequence[Trace]) -> Sequence[str]:
         """Addresses that the client of ``traces`` could bootstrap to instead."""
-        if hosted := [
-            str(right) for trace in traces if (right := corrected_address(trace.address))
-        ]:
-            return hosted
-        return [
+        hosted = [str(right) for trace in traces if (right := corrected_address(trace.address))]
+        return hosted or [
             f"{broker.service}:{endpoint.bind.port}"
             for broker in self.brokers
             for endpoint in broker.for_clients
@@ -95,16 +96,11 @@ class Deployment:
 
     def loopback_listener(self, place: str, address: Address) -> Endpoint | None:
         """The listener on its broker's loopback that refuses clients of ``address``, or None."""
-        brokers = (broker for broker in self.brokers if broker.container.has_name(address.host))
-        endpoints = (endpoint for broker in brokers for endpoint in broker.for_clients)
-        return next(
-            (
-                endpoint
-                for endpoint in endpoints
-                if endpoint.bind.port == address.port and is_loopback(endpoint.bind.host)
-            ),
-            None,
-        )
+        for broker in self.brokers:
+            for endpoint in broker.for_clients if broker.container.has_name(address.host) else ():
+                if endpoint.bind.port == address.port and is_loopback(endpoint.bind.host):
+                    return endpoint
+        return None
 
     def through(self, service: str, port: PublishedPort) -> tuple[Hop, ...]:
         """The hops from the machine through a published port of ``service``."""

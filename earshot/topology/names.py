@@ -6,7 +6,7 @@ Names of other DNS servers are unknown.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from earshot.listeners.listed import by_key, shortened
@@ -24,6 +24,7 @@ SHARED = (_OF_SERVICE, _OF_CONTAINER)
 """Prefixes of `network_mode` for a container in the network of another."""
 NO_NETWORK = "none"
 _DOCKERS = "{} is a name that Docker gives on its networks only"
+ROUTE_TO_CONTAINERS = "whether the machine has a route to its containers: on Linux it has"
 
 
 def is_gateway(host: str) -> bool:
@@ -152,12 +153,10 @@ class Names:
             target = Loopback(address) if is_loopback(address) else Machine(address)
             return Resolution((target,), f"{host} is {address} of this machine")
         if ip_of(host) is not None:
-            if members := self._by_address.get(folded(host)):
-                doubt = "whether the machine has a route to its containers: on Linux it has"
-                return Resolution(tuple(members), f"{host} is the address of a container", doubt)
-            if host in self.machine:
-                return self._advertised(host)
-            return Unknown(f"whose address {host} is")
+            meant = self._address(host)
+            if folded(host) in self._by_address and isinstance(meant, Resolution):
+                return replace(meant, doubt=ROUTE_TO_CONTAINERS)
+            return meant
         if "." not in host and host in self.all:
             # the machine does not resolve names of containers
             return UnresolvedName(_DOCKERS.format(host))
@@ -229,14 +228,10 @@ class Names:
         self, place: str, client: Container, host: str
     ) -> Resolution | UnresolvedName | Unknown:
         """Resolves a host that is not a name on a network of ``place``."""
-        if members := self._by_address.get(folded(host)) if ip_of(host) is not None else None:
-            return Resolution(tuple(members), f"{host} is the address of a container")
-        if ip_of(host) is not None and (address := self.own.get(host)):
-            return Resolution((Machine(address),), f"{host} is an address of the machine")
-        if host in self.machine and ("." in host or ip_of(host) is not None):
-            return self._advertised(host)
         if ip_of(host) is not None:
-            return Unknown(f"whose address {host} is")
+            return self._address(host)
+        if host in self.machine and "." in host:
+            return self._advertised(host)
         if client.open_networks or client.unknown:
             return Unknown("which other names there are on the networks of the client")
         if "." in host:
@@ -251,6 +246,16 @@ class Names:
             if where
             else f"the default bridge of Docker has no names, so not {host}"
         )
+
+    def _address(self, host: str) -> Resolution | Unknown:
+        """Resolves an address: of a container, or of the machine."""
+        if members := self._by_address.get(folded(host)):
+            return Resolution(tuple(members), f"{host} is the address of a container")
+        if address := self.own.get(host):
+            return Resolution((Machine(address),), f"{host} is an address of the machine")
+        if host in self.machine:
+            return self._advertised(host)
+        return Unknown(f"whose address {host} is")
 
     def _full_name(self, host: str) -> UnresolvedName | Unknown:
         """A full name may be another DNS server's, unless it is a name on another network."""

@@ -4,14 +4,14 @@ A broker answers with the addresses that all brokers of its cluster advertise on
 the first connection. Each hop of a walk ends in yes, no or unknown, with a reason.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from earshot.listeners.address import Address
 from earshot.topology.broker import Bootstrap, Broker, Endpoint, ReachedListener
-from earshot.topology.container import PublishedPort
+from earshot.topology.container import HiddenPort, PublishedPort
 from earshot.topology.model import Deployment
-from earshot.topology.names import HOST, Unknown
+from earshot.topology.names import HOST, ROUTE_TO_CONTAINERS, Unknown
 from earshot.topology.ways import Answer, Failure, Hop, Stage, Trace, best_trace, unknown_leg
 
 
@@ -81,29 +81,30 @@ def worst(hops: Iterable[Hop]) -> Answer:
 
 def walk(deployment: Deployment, client: Bootstrap) -> Walk:
     """The walk of ``client``, with each of its addresses."""
-    return Walk(
-        client,
-        tuple(_both_connections(deployment, client, address) for address in client.addresses),
-    )
+    first_ones = bootstrap_connections(deployment, client)
+    return Walk(client, tuple(_with_following(deployment, client, first) for first in first_ones))
 
 
-def _both_connections(
-    deployment: Deployment, client: Bootstrap, address: Address
+def _with_following(
+    deployment: Deployment, client: Bootstrap, first: BootstrapConnection
 ) -> BootstrapConnection:
-    first = bootstrap_connection(deployment, client, address)
     reached = first.trace.reached
     if first.answer is Answer.NO or reached is None or reached.endpoint.is_controller:
         return first
     return replace(first, sent=tuple(broker_connections(deployment, client, reached)))
 
 
-def bootstrap_connection(
-    deployment: Deployment, client: Bootstrap, address: Address
-) -> BootstrapConnection:
-    """The first connection of ``client``, without those that follow."""
-    trace = deployment.trace(client.service, address)
-    last = (_protocol_hop(client, trace.reached),) if trace.reached else ()
-    return BootstrapConnection(trace, (*trace.hops, *last))
+def bootstrap_connections(
+    deployment: Deployment, client: Bootstrap
+) -> Sequence[BootstrapConnection]:
+    """The connections of ``client`` to its addresses, without those that follow."""
+    traces = [deployment.trace(client.service, address) for address in client.addresses]
+    return [
+        BootstrapConnection(trace, (*trace.hops, _protocol_hop(client, trace.reached)))
+        if trace.reached
+        else BootstrapConnection(trace, trace.hops)
+        for trace in traces
+    ]
 
 
 def broker_connections(
@@ -142,8 +143,8 @@ def _trace_to(deployment: Deployment, place: str, broker: Broker, advertised: Ad
     if not (on_machine and broker.container.advertises_address):
         return deployment.trace(place, advertised)
     because = f"it is the address of the container {broker.service}"
-    route = unknown_leg("whether the machine has a route to its containers: on Linux it has")
-    return best_trace(advertised, Hop(Stage.RESOLVE, Answer.YES, because), [route])
+    legs = [unknown_leg(ROUTE_TO_CONTAINERS)]
+    return best_trace(advertised, Hop(Stage.RESOLVE, Answer.YES, because), legs)
 
 
 def failing_hop_to(
@@ -206,17 +207,33 @@ def clients_by_published_ports(deployment: Deployment) -> Iterator[Bootstrap]:
 
 @dataclass(frozen=True)
 class PublishedListener:
-    """A listener, its published ports, and the trace of a client on the machine to the advertised
-    address.
+    """A listener of a broker, its published ports, and the trace of a client on the machine to the
+    advertised address.
 
     Without ``ports`` nothing shows that such a client exists.
     """
 
+    broker: Broker
     endpoint: Endpoint
     ports: tuple[PublishedPort, ...]
     hops: tuple[Hop, ...]
     """The hops through the first of ``ports``."""
     sent: Trace
+
+    @property
+    def address(self) -> Address:
+        """The advertised address; of an unknown host only the port is known."""
+        return self.sent.address
+
+    @property
+    def fixed_ports(self) -> list[PublishedPort]:
+        """Its published ports with a known port of the machine."""
+        return [port for port in self.ports if port.host_port is not None]
+
+    @property
+    def has_hidden_port(self) -> bool:
+        """Whether a variable has a published port."""
+        return any(isinstance(port, HiddenPort) for port in self.ports)
 
 
 def published_listeners(deployment: Deployment, broker: Broker) -> Iterator[PublishedListener]:
@@ -230,4 +247,4 @@ def published_listeners(deployment: Deployment, broker: Broker) -> Iterator[Publ
             continue
         ports = broker.container.published_at(endpoint.bind.port)
         hops = deployment.through(broker.service, ports[0]) if ports else ()
-        yield PublishedListener(endpoint, ports, hops, trace)
+        yield PublishedListener(broker, endpoint, ports, hops, trace)

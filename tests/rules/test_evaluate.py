@@ -18,17 +18,17 @@ from tests.rules.examples import HERE, files, load
 EMPTY = ClusterFacts(plan=None)
 
 
-def rule(id: str, kafka: str = ">=3.9") -> Rule:
+def rule(id: str, oldest: tuple[int, int] = (3, 9)) -> Rule:
     def check(facts: ClusterFacts) -> list[object]:
         return [made.finding("seen", "wanted")]
 
-    made = Rule(id, "T", "R.", "M", "https://example.com", check, kafka=kafka)  # type: ignore[arg-type]
+    made = Rule(id, "T", "R.", "M", "https://example.com", check, oldest=oldest)  # type: ignore[arg-type]
     return made
 
 
 def test_a_rule_for_other_versions_is_left_out_and_named() -> None:
     facts, _ = load(HERE / "KL011" / "pass" / "every_name_resolves.yaml")
-    old, new = rule("KL901", "<4"), rule("KL902", ">=4")
+    old, new = rule("KL901", (5, 0)), rule("KL902", (4, 0))
     assert [found.rule for found in evaluate(facts, [old, new])] == ["KL902"]
     assert [item.applies(facts) for item in (old, new)] == [False, True]
 
@@ -37,7 +37,7 @@ def test_every_rule_applies_to_an_unknown_version() -> None:
     facts, _ = load(HERE / "KL011" / "pass" / "every_name_resolves.yaml")
     assert facts.plan is not None
     facts = replace(facts, plan=facts.plan.model_copy(update={"kafka_version": ""}))
-    assert rule("KL901", "<4").applies(facts)
+    assert rule("KL901", (5, 0)).applies(facts)
 
 
 def test_without_a_plan_its_rules_are_left_out() -> None:

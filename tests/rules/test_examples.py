@@ -28,10 +28,9 @@ def load(path: Path) -> tuple[ClusterFacts, list[dict[str, str]]]:
     text = path.read_text()
     if re.search(r"^apiVersion:", text, re.MULTILINE):
         *documents, stated = read_yaml_documents(text, path.name)
-        found = read_strimzi(documents)
-        assert found and isinstance(stated, dict)
-        facts = ClusterFacts(plan=None, strimzi=tuple(item.kafka for item in found))
-        return facts, [*stated["findings"]]
+        kafkas = read_strimzi(documents)
+        assert kafkas and isinstance(stated, dict)
+        return ClusterFacts(plan=None, strimzi=kafkas), [*stated["findings"]]
     keys = {*yaml.safe_load(text)}
     if "nodes" in keys:
         return examples.load(path)

@@ -9,15 +9,17 @@ from hypothesis import strategies as st
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.strimzi import StrimziBroker, StrimziKafka, StrimziListener
 from earshot.rules.kl018_strimzi import RULE
-from earshot.sources.strimzi import FoundKafka, read_strimzi
+from earshot.sources.strimzi import read_strimzi
 from earshot.yaml_document import read_yaml_documents
 
 
-def read(text: str) -> tuple[FoundKafka, ...]:
+def read(text: str) -> tuple[StrimziKafka, ...]:
     return read_strimzi(read_yaml_documents(textwrap.dedent(text), "k.yaml", unique=False))
 
 
-def kafka(spec: str, metadata: str = "name: k", version: str = "v1", rest: str = "") -> FoundKafka:
+def kafka(
+    spec: str, metadata: str = "name: k", version: str = "v1", rest: str = ""
+) -> StrimziKafka:
     """The only Kafka of a file, whose `spec.kafka` is ``spec``."""
     head = f"apiVersion: kafka.strimzi.io/{version}, kind: Kafka, metadata: {{{metadata}}}"
     (kafka,) = read(f"---\n{{{head}, spec: {{kafka: {{{spec}}}}}}}\n{rest}")
@@ -25,7 +27,7 @@ def kafka(spec: str, metadata: str = "name: k", version: str = "v1", rest: str =
 
 
 def one(listener: str) -> StrimziListener:
-    return kafka(f"listeners: [{{{listener}}}]").kafka.listeners[0]
+    return kafka(f"listeners: [{{{listener}}}]").listeners[0]
 
 
 def test_a_resource() -> None:
@@ -57,7 +59,7 @@ def test_a_resource() -> None:
         StrimziListener("spec.kafka.listeners[0]", "plain", 9092, "internal", False),
         StrimziListener(place, "outside", 9094, "ingress", True, "tls", True, True, (broker,)),
     )
-    assert resource == FoundKafka(StrimziKafka("mine", listeners, 2), (1,))
+    assert resource == StrimziKafka("mine", listeners, 2, path=(1,))
 
 
 @pytest.mark.parametrize(
@@ -98,14 +100,14 @@ def test_the_number_of_brokers_without_node_pools(
     metadata: str, more: str, brokers: int | None
 ) -> None:
     resource = kafka("replicas: 3, listeners: []", metadata, "v1beta2", more)
-    assert resource.kafka.brokers == brokers
+    assert resource.brokers == brokers
 
 
 def test_resources_of_one_name_get_numbers_and_other_kinds_are_ignored() -> None:
     assert read("{apiVersion: platform.confluent.io/v1beta1, kind: Kafka}") == ()
     text = "{apiVersion: kafka.strimzi.io/v1, kind: Kafka, metadata: {name: k}}"
     resources = read(f"---\n{text}\n---\n{text}\n---\n{text}")
-    assert [resource.kafka.name for resource in resources] == ["k", "k#2", "k#3"]
+    assert [resource.name for resource in resources] == ["k", "k#2", "k#3"]
     reasons = {resource.open for resource in resources}
     assert reasons == {"spec.kafka.listeners is not set in this file"}
 
@@ -128,7 +130,7 @@ PLAIN = "{name: plain, port: 9092, type: internal, tls: false}"
 def test_why_listeners_are_not_known(version: str, listeners: str, why: str, refusal: str) -> None:
     resource = kafka(f"listeners: {listeners}", version=version)
     open_reason, problem = (text and f"spec.kafka.listeners{text}" for text in (why, refusal))
-    place, reason = resource.kafka.refusal or ("", "")
+    place, reason = resource.refusal or ("", "")
     assert (resource.open, f"{place} {reason}".strip()) == (open_reason, problem)
 
 
@@ -153,4 +155,4 @@ def test_no_shape_ends_in_a_trace(listeners: object) -> None:
         "spec": {"kafka": {"replicas": "2", "listeners": listeners}},
     }
     (kafka,) = read_strimzi([resource])
-    list(RULE.findings(ClusterFacts(plan=None, strimzi=(kafka.kafka,))))
+    list(RULE.findings(ClusterFacts(plan=None, strimzi=(kafka,))))
