@@ -5,13 +5,14 @@ import time
 import pulumi
 from docker.errors import DockerException
 
+from earshot.config.docker_host import DockerHost
 from earshot.engine import ANSWER_SECONDS, connect, root_cause
 from earshot.errors import EarshotError
 from earshot.user_data.host_report import HostReport
 from earshot_pulumi.aws.credentials import reader
 from earshot_pulumi.aws.machines import starts
 from earshot_pulumi.aws_settings import AwsKind
-from earshot_pulumi.docker.clusters import HostEngine
+from earshot_pulumi.docker.clusters import host_of
 from earshot_pulumi.properties import here
 from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import Inputs, Operation, Properties
@@ -42,7 +43,7 @@ class DockerEngineReadyKind(AwsKind):
         return not (here(news["cert_path"]) / "key.pem").is_file()
 
     def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
-        host = HostEngine(news["name"], news["engine"], str(here(news["cert_path"])))
+        host = host_of(news)
         begin = last_log = time.monotonic()
         while True:
             try:
@@ -91,7 +92,7 @@ def report_of(settings: Inputs, props: Properties) -> HostReport | None:
     return report if report and report.is_of(instance, started) else None
 
 
-def _identity(host: HostEngine, seconds: float) -> Properties:
+def _identity(host: DockerHost, seconds: float) -> Properties:
     """The ID and version that the engine of ``host`` reports, within ``seconds``.
 
     Raises EarshotError, also if the server is not a Docker engine.

@@ -5,11 +5,10 @@ from typing import Final
 
 from earshot.errors import EarshotError
 from earshot_pulumi.aws_settings import AwsKind
-from earshot_pulumi.docker.clusters import HostEngine
+from earshot_pulumi.docker.clusters import host_of
 from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.engine_ready import LOG_SECONDS, POLL_SECONDS, report_of
 from earshot_pulumi.docker.images import has_image
-from earshot_pulumi.properties import here
 from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import Operation, Properties
 
@@ -31,7 +30,7 @@ class DockerHostImagesKind(AwsKind):
     interrupted = "interrupted while a host pulled images; the next `pulumi up` waits again"
 
     def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
-        host = HostEngine(news["name"], news["engine"], str(here(news["cert_path"])))
+        host = host_of(news)
         begin = last_log = time.monotonic()
         problem, since = "", begin
         with Engines() as engines:
