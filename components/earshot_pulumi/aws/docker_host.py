@@ -24,8 +24,7 @@ from earshot_pulumi.aws.network import NetworkFacts
 from earshot_pulumi.aws.tags import tags
 from earshot_pulumi.aws_settings import StackSettings
 from earshot_pulumi.change_memory import resources
-from earshot_pulumi.docker.engine_ready import DockerEngineReady
-from earshot_pulumi.docker.host_images import DockerHostImages
+from earshot_pulumi.docker.engine_ready import DockerEngineReady, DockerHostImages
 from earshot_pulumi.docker.host_turns import DockerHostTurn
 from earshot_pulumi.outputs import once, with_run_errors
 from earshot_pulumi.provider.internal import outputs_of, types_of

@@ -81,7 +81,7 @@ def docker_hosts(monkeypatch: pytest.MonkeyPatch) -> Hosts:
 def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder with the certificates."""
     (tmp_path / "key.pem").touch()
-    monkeypatch.setattr("earshot_pulumi.docker.host_turns.here", Path)
+    monkeypatch.setattr("earshot_pulumi.docker.clusters.here", Path)
     return tmp_path
 
 
