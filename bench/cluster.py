@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from earshot_pulumi.local import process, quorum, readiness
+from earshot_pulumi.local import process, quorum
 from earshot_pulumi.local.changes import started_with
+from earshot_pulumi.local.readiness import RunningCluster
 from earshot_pulumi.local.users import access_inputs
 
 from earshot.certificates.authority import Subject
@@ -72,7 +73,7 @@ def _serving(extra_keys: Mapping[str, Any]) -> Iterator[tuple[Contract, Path]]:
             version = plan.kafka_version
             launch = process.Launch(node.id, directory, properties, "256m", version, java, jars)
             process.start(launch, CLUSTER_ID)
-        readiness.wait_for(root, [node.id for node in plan.brokers], CLUSTER_ID)
+        RunningCluster(root, CLUSTER_ID).wait_for(node.id for node in plan.brokers)
         if plan.security is not None:
             _admit(plan, root, Store(validator.parent))
         yield Contract.of(plan, "bench", "local", CLUSTER_ID), validator

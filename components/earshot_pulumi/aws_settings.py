@@ -9,8 +9,7 @@ from typing import Any, Protocol
 
 import pulumi
 
-from earshot_pulumi.provider.internal import InternalKind
-from earshot_pulumi.provider.kind import Difference, Inputs, Operation, Properties
+from earshot_pulumi.provider.kind import Difference, Inputs, Kind, Operation, Properties
 
 KEYS = {
     "profile_name": "aws:profile",
@@ -56,7 +55,7 @@ class StackSettings:
         return {SETTINGS: pulumi.Output.secret(settings)} if settings else {}
 
 
-class AwsKind(InternalKind):
+class AwsKind(Kind):
     """A kind that calls AWS with the stack's settings, its input `SETTINGS`."""
 
     def check(self, operation: Operation, olds: Properties, news: Properties) -> Properties:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ import pulumi
 
 from earshot.config.cluster import ClusterSpec
 from earshot.listeners.model import ClusterPlan, Node, SecurityPlan
+from earshot.listeners.security import FOLDER, VALIDATOR_FILE
 from earshot.placement.standpoint import Standpoint
 from earshot.validation.contract import Contract
 from earshot_pulumi.client_output import client_outputs
@@ -21,10 +22,8 @@ from earshot_pulumi.validation import Validation
 
 if TYPE_CHECKING:
     from earshot_pulumi.certificates import Certificates
+    from earshot_pulumi.change_memory import ChangeRecords
     from earshot_pulumi.users import Users
-
-
-Begin = Callable[[pulumi.ResourceOptions], pulumi.Resource]
 
 
 class Brokers(pulumi.ComponentResource):
@@ -40,11 +39,15 @@ class Brokers(pulumi.ComponentResource):
     certificates: Certificates | None = None
 
     def __init__(
-        self, kind: str, at: ClusterContext, spec: ClusterSpec, begin: Begin | None = None
+        self,
+        kind: str,
+        at: ClusterContext,
+        spec: ClusterSpec,
+        records: ChangeRecords | None = None,
     ) -> None:
-        """``begin`` creates the resource that must exist before the first node is touched."""
+        """``records`` are those of the change that these brokers make."""
         super().__init__(f"earshot:{kind}", at.name, {}, at.options())
-        self._begin = begin
+        self._records = records
         self.stack, self.at, self.root, self.spec = at.name, at, at.folder / "kafka", spec
         self.incarnations = {}
         self._policy = at.policy(spec)
@@ -73,7 +76,7 @@ class Brokers(pulumi.ComponentResource):
 
     def first_predecessor(self, after: pulumi.Resource) -> pulumi.Resource:
         """The resource that precedes the first node, created after ``after``."""
-        return after if self._begin is None else self._begin(self.gated_options(after))
+        return self._records.begin(self.gated_options(after)) if self._records else after
 
     def create_nodes(
         self, plan: ClusterPlan, nodes: Iterable[Node], after: pulumi.Resource
@@ -128,17 +131,16 @@ class Brokers(pulumi.ComponentResource):
         self,
         security: SecurityPlan | None,
         contract: Contract | pulumi.Output[Contract],
-        remember: Callable[[pulumi.Output[str], pulumi.ResourceOptions], pulumi.Resource],
         *,
         after: Sequence[pulumi.Resource] = (),
         standpoints: Sequence[Standpoint] | pulumi.Output[Sequence[Standpoint]] = (),
         client_config: Path | None = None,
     ) -> Properties:
-        """Registers the validation of ``contract``, and returns the cluster's outputs.
+        """Registers the validation of ``contract`` and the record of its verdict, and returns the
+        cluster's outputs.
 
         The validation runs from ``standpoints`` (default: this machine), after ``after``, and again
-        whenever an incarnation changes. ``remember`` creates the resource that follows it, from the
-        verdict.
+        whenever an incarnation changes.
         ``contract`` may lack the cluster's id. ``client_config`` is a file with credentials for
         listeners that require them.
 
@@ -147,7 +149,8 @@ class Brokers(pulumi.ComponentResource):
         spec = self.spec
         # a contract also has the listeners that a change removes
         listeners_source = spec if isinstance(contract, pulumi.Output) else contract
-        access = client_outputs(spec, security, contract, self.root, self.expires)
+        if self.certificates is not None:
+            client_config = self.root / FOLDER / VALIDATOR_FILE
         identified = pulumi.Output.all(contract, self.cluster_id).apply(
             lambda values: values[0].identified(values[1]).model_dump(mode="json")
         )
@@ -163,14 +166,14 @@ class Brokers(pulumi.ComponentResource):
                     standpoint.model_dump(mode="json") for standpoint in known_standpoints
                 ],
             ),
-            "verdict": None,
             **self.at.aws.to_props(),
         }
-        if config := access.file or client_config:
-            props["client_config"] = str(config)
+        if client_config is not None:
+            props["client_config"] = str(client_config)
         proof = Validation(self.stack, props, self.at.options(depends_on=[self.ready, *after]))
         verdict = proof.verdict_on(identified, self.incarnations)
-        remember(verdict, self.at.options(depends_on=[proof]))
+        if self._records is not None:
+            self._records.complete(verdict, self.at.options(depends_on=[proof]))
         return {
             "listeners": tuple(listener.name for listener in listeners_source.listeners),
             "cluster_id": self.cluster_id,
@@ -187,5 +190,5 @@ class Brokers(pulumi.ComponentResource):
             "incarnations": self.incarnations,
             "approved": self.gate.approved,
             "proof": verdict,
-            **access.outputs,
+            **client_outputs(spec, security, contract, self.root, self.expires),
         }

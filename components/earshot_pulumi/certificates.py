@@ -27,12 +27,12 @@ from earshot.placement.secured import files_of, unit_of
 from earshot_pulumi.outputs import applied, known_or, with_run_errors
 from earshot_pulumi.passwords import given_to
 from earshot_pulumi.properties import here
-from earshot_pulumi.provider.internal import InternalKind, InternalResource
-from earshot_pulumi.provider.kind import UNKNOWN, Operation, Properties
+from earshot_pulumi.provider.internal import InternalResource
+from earshot_pulumi.provider.kind import UNKNOWN, Kind, Operation, Properties
 from earshot_pulumi.writing import writing
 
 
-class CertificatesKind(InternalKind):
+class CertificatesKind(Kind):
     """Issues a certificate per node and user."""
 
     ID = "certificates"
@@ -97,9 +97,6 @@ class Certificates(InternalResource):
             "numbers": dict(spec.password_numbers),
             "private_ca": spec.tls.private_ca or None,
             "files": None if files is None else asdict(files),
-            "certificates": None,
-            "passwords": None,
-            "expires": None,
             **kind_inputs,
         }
         # a preview with any change knows no output, and would show a restart of all nodes

@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pulumi
 
@@ -24,8 +24,8 @@ from earshot.transition.memory import ChangeMemory
 from earshot.transition.observed import corrected
 from earshot_pulumi.outputs import plan_input
 from earshot_pulumi.properties import here
-from earshot_pulumi.provider.internal import InternalKind, InternalResource, types_of
-from earshot_pulumi.provider.kind import Inputs, Operation, Outputs, Properties
+from earshot_pulumi.provider.internal import InternalResource, outputs_of, types_of
+from earshot_pulumi.provider.kind import Inputs, Kind, Operation, Outputs, Properties
 from earshot_pulumi.validation import UNPROVED
 
 _READ: Final = "pulumi:pulumi:readStackResourceOutputs"
@@ -68,13 +68,9 @@ class RecordedChanges:
     def read(cls, resources: Mapping[str, Outputs], name: str) -> RecordedChanges:
         """The records of the cluster with the full ``name``; ``resources`` are the stack's by
         URN."""
-        records = (
-            resource for urn, resource in resources.items() if urn.rpartition("::")[2] == name
-        )
-        outputs = {resource["type"]: resource["outputs"] for resource in records}
-        begun_outputs = _first_output(outputs, "BegunChange") or {}
+        begun_outputs = outputs_of(resources, *types_of("BegunChange")).get(name, {})
         begun = tuple(map(AppliedPlan.from_props, begun_outputs.get("begun", ())))
-        if (proved := _first_output(outputs, "ProvedChange")) is None:
+        if (proved := outputs_of(resources, *types_of("ProvedChange")).get(name)) is None:
             return cls(begun=begun)
         covered = tuple(map(AppliedPlan.from_props, proved["begun"]))
         return cls(int(proved["done"]), covered, begun)
@@ -125,11 +121,6 @@ class RecordedChanges:
         return (*(applied for applied in self.open if applied != next), next)
 
 
-def _first_output(outputs: Outputs, name: str) -> Any:
-    """The value in ``outputs`` under one of the types of the class ``name``, or None."""
-    return next((outputs[token] for token in types_of(name) if token in outputs), None)
-
-
 def correct_memory(
     folder: Path,
     target: ClusterPlan,
@@ -167,12 +158,7 @@ def check_renamed(name: str, state_resources: Mapping[str, Outputs]) -> None:
     Its resources and data have the former name. The update would make all of them again, and delete
     the former ones.
     """
-    types = (*types_of("BegunChange"), *types_of("ProvedChange"))
-    names = {
-        urn.rpartition("::")[2]
-        for urn, resource in state_resources.items()
-        if resource["type"] in types
-    }
+    names = outputs_of(state_resources, *types_of("BegunChange"), *types_of("ProvedChange"))
     stack = pulumi.get_stack()
     own_suffix = name.removeprefix(stack)  # a cluster of a program is called STACK-NAME
     former = sorted(
@@ -233,7 +219,7 @@ def _last_plan(props: Properties) -> ClusterPlan:
     return AppliedPlan.from_props(props["begun"][-1]).plan
 
 
-class BegunChangeKind(InternalKind):
+class BegunChangeKind(Kind):
     """Records plans that nodes are about to get."""
 
     ID = "begun"
@@ -254,18 +240,8 @@ class BegunChangeKind(InternalKind):
 class BegunChange(InternalResource):
     """Created before the first node changes; from then on, a node may run a plan without proof."""
 
-    def __init__(
-        self,
-        name: str,
-        begun: tuple[AppliedPlan, ...],
-        state_dir: Path,
-        opts: pulumi.ResourceOptions,
-    ) -> None:
-        props = {"begun": [applied.to_props() for applied in begun], "state_dir": str(state_dir)}
-        super().__init__(name, props, opts)
 
-
-class ProvedChangeKind(InternalKind):
+class ProvedChangeKind(Kind):
     """Records the plan that every node has."""
 
     ID = "proved"
@@ -303,23 +279,28 @@ class ProvedChange(InternalResource):
 
     FORMER_NAMES = ("ProvedChange", "CompleteChange")
 
-    def __init__(
-        self,
-        name: str,
-        change: Change,
-        begun: tuple[AppliedPlan, ...],
-        state_dir: Path,
-        verdict: pulumi.Input[str],
-        opts: pulumi.ResourceOptions,
-    ) -> None:
-        """``begun`` ends with the plan of ``change``; the proof completes all of them.
 
-        Nothing is recorded with the ``verdict`` `UNPROVED`.
-        """
-        props = {
-            "verdict": verdict,
-            "done": change.done_after,
-            "begun": [applied.to_props() for applied in begun],
-            "state_dir": str(state_dir),
-        }
-        super().__init__(name, props, opts)
+@dataclass(frozen=True)
+class ChangeRecords:
+    """Creates the resources that record the next step of a ``change``."""
+
+    name: str
+    """The cluster's full name."""
+    change: Change
+    begun: tuple[AppliedPlan, ...]
+    """Plans that the proof completes; the last one is that of ``change``."""
+    state_dir: Path
+
+    @property
+    def _props(self) -> Properties:
+        begun = [applied.to_props() for applied in self.begun]
+        return {"begun": begun, "state_dir": str(self.state_dir)}
+
+    def begin(self, opts: pulumi.ResourceOptions) -> BegunChange:
+        """The record that must exist before the first node is touched."""
+        return BegunChange(self.name, self._props, opts)
+
+    def complete(self, verdict: pulumi.Input[str], opts: pulumi.ResourceOptions) -> ProvedChange:
+        """The record after the proof. Nothing is recorded with the ``verdict`` `UNPROVED`."""
+        props = {**self._props, "verdict": verdict, "done": self.change.done_after}
+        return ProvedChange(self.name, props, opts)

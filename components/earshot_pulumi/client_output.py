@@ -4,7 +4,6 @@ A state may be encrypted with a well-known passphrase. So the output has the pat
 passwords and keys, not their contents.
 """
 
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from earshot.certificates.target import numbered
 from earshot.config.cluster import ClusterSpec
 from earshot.config.security import SecuritySpec
 from earshot.listeners.model import SecurityPlan
-from earshot.listeners.security import FOLDER, VALIDATOR_FILE, trusted_by
+from earshot.listeners.security import FOLDER, trusted_by
 from earshot.project import Project
 from earshot.validation.contract import Contract
 from earshot_pulumi.outputs import applied
@@ -24,30 +23,20 @@ from earshot_pulumi.provider.kind import Outputs, Properties
 OUTPUT = "client_properties"
 
 
-@dataclass(frozen=True)
-class ClientOutputs:
-    """The outputs of a cluster for its clients."""
-
-    file: Path | None = None
-    """The validator's client properties file; None without `security`."""
-    outputs: Outputs = field(default_factory=dict)
-    """Outputs of the cluster's component; empty without `security`."""
-
-
 def client_outputs(
     spec: ClusterSpec,
     security: SecurityPlan | None,
     contract: Contract | pulumi.Output[Contract],
     root: Path,
     expires: pulumi.Output[str] | None,
-) -> ClientOutputs:
-    """The outputs for the clients of a cluster.
+) -> Outputs:
+    """The outputs for the clients of a cluster; empty without `security`.
 
     ``root`` is the folder of the cluster on this machine, ``expires`` the earliest expiry of a
     certificate. Paths are relative to the project's folder, so that all checkouts have the same.
     """
     if spec.security is None or security is None:
-        return ClientOutputs()
+        return {}
     properties_of = partial(_by_user, spec, spec.security)
     project, folder = Project.find().root, root / FOLDER
     if folder.is_relative_to(project):
@@ -56,8 +45,7 @@ def client_outputs(
     properties = applied(
         contract, lambda known_contract: properties_of(known_contract, folder, trusted)
     )
-    outputs = {"certificates_expire": expires, OUTPUT: properties}
-    return ClientOutputs(root / FOLDER / VALIDATOR_FILE, outputs)
+    return {"certificates_expire": expires, OUTPUT: properties}
 
 
 def _by_user(

@@ -1,8 +1,7 @@
 """Helpers for values that are known now or as Pulumi outputs."""
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from operator import itemgetter
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import pulumi
@@ -11,7 +10,7 @@ from pulumi.resource import DependencyResource
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.problems import shown
-from earshot_pulumi.provider.kind import Inputs, Outputs, Properties
+from earshot_pulumi.provider.kind import Properties
 
 T = TypeVar("T")
 
@@ -159,33 +158,6 @@ def unknown_paths(value: Any, path: str = "") -> Iterator[str]:
             yield from unknown_paths(element, f"{path}[{index}]")
     elif pulumi.contains_unknowns(value):
         yield path or "all inputs"
-
-
-def made_from(
-    component: pulumi.ComponentResource,
-    args: Inputs,
-    make: Callable[[Inputs], Outputs],
-    names: Sequence[str],
-) -> Outputs:
-    """The outputs ``names`` that ``make`` returns for the values of ``args``.
-
-    ``args`` decide which resources ``component`` has. A preview that does not know all of them logs
-    that, shows no resources and knows no output. An EarshotError of ``make`` becomes a
-    pulumi.RunError.
-    """
-    create = with_run_errors(make)
-    if not contains_output(args):
-        return create(args)  # separate outputs, because a preview may know only some of them
-
-    def planned(values: Sequence[Inputs]) -> Outputs:
-        if paths := sorted(unknown_paths(values[0])):
-            text = f"planned in the update, as {', '.join(paths)} is not known yet"
-            pulumi.log.info(text, component)
-            return {name: unknown() for name in names}
-        return create(values[0])
-
-    outputs = pulumi.Output.all(args).apply(planned, run_with_unknowns=True)
-    return {name: outputs.apply(itemgetter(name)) for name in names}
 
 
 def are_same(value: object, sent: object) -> bool:

@@ -5,7 +5,6 @@ watches its parent.
 """
 
 import contextlib
-import logging
 import os
 import threading
 import time
@@ -14,20 +13,10 @@ from typing import NoReturn
 import psutil
 
 POLL_SECONDS = 0.5
-_lock = threading.Lock()
-_watching = False
 
 
 def exit_with_parent() -> None:
     """Starts a thread that ends this process when its engine has ended."""
-    global _watching
-    with _lock:
-        if _watching:
-            return
-        _watching = True
-    # the user sees a provider's exception as a message; grpc would add a stack trace on stderr
-    logging.getLogger("grpc").addHandler(logging.NullHandler())
-    logging.getLogger("grpc").propagate = False
     threading.Thread(target=_watch, args=(_engine(),), daemon=True).start()
 
 

@@ -21,7 +21,7 @@ def read(kind: type[T], props: Any) -> T:
 
 def write(value: Any) -> Any:
     """The props that `read` reads as ``value``."""
-    return _adapter(type(value)).dump_python(value, mode="json")
+    return _adapter(type(value)).dump_python(value, mode="json", by_alias=True)
 
 
 def here(path: str) -> Path:

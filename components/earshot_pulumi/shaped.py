@@ -1,15 +1,21 @@
 """Components whose inputs decide which resources they have, e.g. `AwsNetwork`."""
 
 import importlib
-from collections.abc import Mapping
+from operator import itemgetter
 from typing import Any
 
 import pulumi
 
 from earshot.extras import needed_for
-from earshot_pulumi.outputs import contains_output, made_from, read_inputs, with_run_errors
-from earshot_pulumi.provider.kind import Inputs
-from earshot_pulumi.provider.resource import output_names, snake_case, type_token
+from earshot_pulumi.outputs import (
+    contains_output,
+    read_inputs,
+    unknown,
+    unknown_paths,
+    with_run_errors,
+)
+from earshot_pulumi.provider.kind import Inputs, Outputs
+from earshot_pulumi.provider.resource import output_names, type_token
 
 
 class ShapedComponent(pulumi.ComponentResource):
@@ -24,7 +30,7 @@ class ShapedComponent(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: Inputs, opts: pulumi.ResourceOptions | None = None) -> None:
         """Raises pulumi.RunError with every problem of the inputs, or if an extra is missing."""
-        inputs = {snake_case(key): value for key, value in read_inputs(args, name).items()}
+        inputs = _set(read_inputs(args, name))
         late_inputs = {key: value for key, value in inputs.items() if key in self._late_inputs}
         shaping_inputs = {key: value for key, value in inputs.items() if key not in late_inputs}
         if not contains_output(shaping_inputs):
@@ -32,12 +38,23 @@ class ShapedComponent(pulumi.ComponentResource):
         module = with_run_errors(self._imported)()
         super().__init__(type_token(type(self).__name__), name, inputs, opts)
         names = output_names(type(self))
-        outputs = made_from(
-            self,
-            shaping_inputs,
-            lambda values: self._create_resources(module, name, {**values, **late_inputs}),
-            names,
+        create = with_run_errors(
+            lambda values: self._create_resources(module, name, {**_set(values), **late_inputs})
         )
+
+        def planned(values: Inputs) -> Outputs:
+            if paths := sorted(unknown_paths(values)):
+                text = f"planned in the update, as {', '.join(paths)} is not known yet"
+                pulumi.log.info(text, self)
+                return {key: unknown() for key in names}
+            return create(values)
+
+        outputs: Outputs
+        if contains_output(shaping_inputs):
+            created = pulumi.Output.all(**shaping_inputs).apply(planned, run_with_unknowns=True)
+            outputs = {key: created.apply(itemgetter(key)) for key in names}
+        else:  # separate outputs, because a preview may know only some of them
+            outputs = create(shaping_inputs)
         for key in names:
             is_partly_known = key in self._partly_known
             output = outputs[key] if is_partly_known else pulumi.Output.from_input(outputs[key])
@@ -48,12 +65,14 @@ class ShapedComponent(pulumi.ComponentResource):
         """The spec of ``args``; those in `_late_inputs` may be outputs. Raises EarshotError."""
         raise NotImplementedError
 
-    def _create_resources(
-        self, module: object, name: str, args: Mapping[str, object]
-    ) -> Mapping[str, object]:
+    def _create_resources(self, module: Any, name: str, args: Inputs) -> Outputs:
         """Registers all resources and returns the outputs. Raises EarshotError."""
         raise NotImplementedError
 
     def _imported(self) -> object:
         with needed_for(type(self).__name__):
             return importlib.import_module(f"earshot_pulumi.{self._module}")
+
+
+def _set(inputs: Inputs) -> Inputs:
+    return {key: value for key, value in inputs.items() if value is not None}

@@ -22,8 +22,8 @@ from earshot.validation.client import translate
 from earshot_pulumi.certificates import Certificates, store_of
 from earshot_pulumi.driver import Say
 from earshot_pulumi.properties import write
-from earshot_pulumi.provider.internal import InternalKind, InternalResource
-from earshot_pulumi.provider.kind import Inputs, Operation, Properties
+from earshot_pulumi.provider.internal import InternalResource
+from earshot_pulumi.provider.kind import Inputs, Kind, Operation, Properties
 from earshot_pulumi.writing import writing
 
 MADE = "users.json"
@@ -37,7 +37,7 @@ UserPrefixes = Mapping[str, Sequence[str]]
 """The topic prefixes of users, by user name."""
 
 
-class UsersKind(InternalKind):
+class UsersKind(Kind):
     """Creates users and ACLs; each placement implements how the brokers are reached."""
 
     ID = "users"

@@ -8,12 +8,10 @@ import json
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from pydantic import ValidationError
-
 from earshot.config.cluster import ClusterSpec
 from earshot.errors import SpecError
 from earshot.json_object import Document
-from earshot.listeners.problems import describe, shown
+from earshot.listeners.problems import read_model, shown
 from earshot.placements import PLACEMENTS
 
 Spec = ClusterSpec
@@ -78,9 +76,7 @@ def read_spec(value: object, source: str, files: StackFiles | None = None) -> Sp
         )
     model: type[ClusterSpec] = PLACEMENTS[placement].module("earshot.config").MODEL
     try:
-        return model.model_validate(value)
-    except ValidationError as error:
-        raise SpecError.of(source, describe(error, model, value)) from None
+        return read_model(model, value, source)
     except UnicodeEncodeError as error:  # in a key; pydantic refuses such values itself
         problem = f"found the character {shown(error.object[error.start : error.end])}"
         raise SpecError(source, observed=problem, allowed="text that UTF-8 has") from None

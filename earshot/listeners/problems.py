@@ -10,12 +10,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
-from earshot.errors import EarshotError
+from earshot.errors import EarshotError, SpecError
 from earshot.listeners.secrets import without_secrets
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
     from pydantic.fields import FieldInfo
+
+    M = TypeVar("M", bound=BaseModel)
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -47,6 +49,16 @@ MOST_PROBLEMS = 500
 _LOOKED_AT = 5_000
 """Characters of a value that `shown` searches for secrets: a password may begin in those shown."""
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]{1,60}", re.ASCII)
+
+
+def read_model(model: type[M], document: object, source: str) -> M:
+    """``document`` as a ``model``. Raises SpecError about ``source`` with every problem."""
+    from pydantic import ValidationError  # slow to import, and ``model`` has imported it
+
+    try:
+        return model.model_validate(document)
+    except ValidationError as error:
+        raise SpecError.of(source, describe(error, model, document)) from None
 
 
 def describe(error: ValidationError, model: type[BaseModel], document: object) -> list[str]:

@@ -10,16 +10,14 @@ from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
-    ValidationError,
     field_validator,
     model_validator,
 )
 
 from earshot.config.cluster import ClusterSpec
-from earshot.errors import SpecError
 from earshot.json_object import Document
 from earshot.listeners.model import ClusterPlan, Frozen, Host, ListenerName, Port
-from earshot.listeners.problems import describe, refuse, shown
+from earshot.listeners.problems import read_model, refuse, shown
 from earshot.listeners.terms import CLIENT_SCOPES, Role, Scope, UnknownHost
 from earshot.names.kinds import ip_of
 from earshot.placement.plan import NodeNames, plan
@@ -184,10 +182,7 @@ def _is_broker(node: object) -> bool:
 
 def read_given(document: Document, source: str) -> GivenClusterSpec:
     """The cluster in ``document``. Raises SpecError with every problem."""
-    try:
-        return GivenClusterSpec.model_validate(document)
-    except ValidationError as error:
-        raise SpecError.of(source, describe(error, GivenClusterSpec, document)) from None
+    return read_model(GivenClusterSpec, document, source)
 
 
 def plan_given(spec: GivenClusterSpec) -> ClusterPlan:

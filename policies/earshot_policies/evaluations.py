@@ -12,7 +12,7 @@ from earshot.rules.grouped import cause
 from earshot.rules.registry import Finding
 from earshot.sources import docker_container, stack_resources
 from earshot.sources.stack_resources import INSTANCE, RegisteredStack
-from earshot_policies import unread, workloads
+from earshot_policies import ungated, workloads
 from earshot_policies.containers import CONTAINER_TYPE, Containers
 from earshot_policies.evaluation import Evaluation, has, plain, registered
 from earshot_policies.instances import USER_DATA, Instances
@@ -60,8 +60,8 @@ class Evaluations:
         if args.resource_type in TYPES and args.urn not in self._inputs:
             self._inputs[args.urn] = plain(args.props, None)
         if args.resource_type not in EVALUATED:
-            if args.urn not in self._unread and unread.is_other(args.resource_type):
-                self._unread[args.urn] = unread.sets_listeners(plain(args.props, None))
+            if args.urn not in self._unread and ungated.is_other(args.resource_type):
+                self._unread[args.urn] = ungated.sets_listeners(plain(args.props, None))
             return Evaluation()
         if args.urn not in self._evaluations:
             self._evaluations[args.urn] = self._evaluate(args)
@@ -79,7 +79,7 @@ class Evaluations:
                 self._instances.evaluate_stack(stack, self._policies),
                 self._containers.evaluate_stack(stack),
                 self._workloads.evaluate_stack(),
-                unread.evaluate_stack(
+                ungated.evaluate_stack(
                     [urn for urn, is_set in self._unread.items() if is_set], args.resources
                 ),
             )

@@ -35,9 +35,7 @@ def announced(
     plan = plan_local(spec, root).plan
     assert plan.security is not None
     contract = Contract.of(plan, "s", "local")
-    found: dict[str, Any] = client_outputs(spec, plan.security, contract, root, None).outputs[
-        OUTPUT
-    ]
+    found: dict[str, Any] = client_outputs(spec, plan.security, contract, root, None)[OUTPUT]
     return found
 
 

@@ -7,11 +7,9 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from threading import Thread
 
 import psutil
 import pytest
-from earshot_pulumi import owner
 
 CHILD = """
 import time
@@ -113,12 +111,3 @@ def test_a_guarded_command_runs_like_any_other() -> None:
         assert child.stdout is not None
         assert "KL011" in child.stdout.read()
         assert child.wait() == 0
-
-
-def test_it_watches_its_parent_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun: list[Thread] = []
-    monkeypatch.setattr(owner, "_watching", False)
-    monkeypatch.setattr(Thread, "start", lambda thread: begun.append(thread))
-    owner.exit_with_parent()
-    owner.exit_with_parent()
-    assert [thread.daemon for thread in begun] == [True]

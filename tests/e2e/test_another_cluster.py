@@ -6,7 +6,8 @@ from pathlib import Path
 import psutil
 import pytest
 from confluent_kafka.admin import AdminClient
-from earshot_pulumi.local import quorum, readiness
+from earshot_pulumi.local import quorum
+from earshot_pulumi.local.readiness import RunningCluster
 
 from earshot.cli import run as earshot
 from earshot.doctor.doctor import examine
@@ -106,9 +107,9 @@ def test_the_command_says_which_cluster_answers(
 
 def test_readiness_does_not_take_another_clusters_broker_for_its_own(cluster: Cluster) -> None:
     at = address(cluster.contract, "INTERNAL")
-    readiness.wait_for(cluster.directory, [1], CLUSTER_ID, deadline=20)
+    RunningCluster(cluster.directory, CLUSTER_ID, deadline=20).wait_for([1])
     with pytest.raises(EarshotError) as caught:
-        readiness.wait_for(cluster.directory, [1], ANOTHER, deadline=20)
+        RunningCluster(cluster.directory, ANOTHER, deadline=20).wait_for([1])
     assert str(caught.value).startswith(
         f"broker 1: cluster {CLUSTER_ID} answers at {at}\n  allowed: cluster {ANOTHER}"
     )

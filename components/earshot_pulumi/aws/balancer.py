@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import pulumi
 import pulumi_aws as aws
@@ -47,8 +46,8 @@ class Balancer(TaggedComponent):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         """``plan`` needs only ports. ``groups`` are the ids of the security groups by name."""
-        super().__init__("earshot:aws:Balancer", name, {}, opts)
-        self._name, self._spec, self._expose, self._names = name, spec, expose, names
+        super().__init__("Balancer", name, opts)
+        self._spec, self._expose, self._names = spec, expose, names
         self._vpc_id = network.vpc_id
         self.targets = {id: [] for id in spec.ids}
         self.shared_targets = {id: [] for id in spec.ids}
@@ -111,11 +110,10 @@ class Balancer(TaggedComponent):
         )
         for id in ids:
             aws.lb.TargetGroupAttachment(
-                f"{self._name}-{suffix}-{id}",
+                **self._args(f"{suffix}-{id}"),
                 target_group_arn=group.arn,
                 target_id=self._names.interfaces[id].private_ip,
                 port=bind_port,
-                opts=self._opts(),
             )
             address = self._names.interfaces[id].private_ip
             target = {"group": group.arn, "address": address, "port": bind_port}
@@ -148,18 +146,14 @@ class Balancer(TaggedComponent):
         zones = {"private": private.zone_id, "public": public}
         records = [
             aws.route53.Record(
-                f"{self._name}-balancer-{kind}",
+                **self._args(f"balancer-{kind}"),
                 zone_id=zone_id,
                 name=f"{self._expose.record}.{zone.name}",
                 type="CNAME",
                 ttl=zone.ttl,
                 records=[self._balancer.dns_name],
-                opts=self._opts(),
             )
             for kind, zone_id in zones.items()
             if zone_id is not None
         ]
         return records[0].fqdn
-
-    def _opts(self, **options: Any) -> pulumi.ResourceOptions:
-        return pulumi.ResourceOptions(parent=self, **options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import pulumi
@@ -30,11 +31,13 @@ from earshot_pulumi.aws.node import Granted, InstanceNode
 from earshot_pulumi.aws.preflight import ChangePreflight, settings_of
 from earshot_pulumi.aws.readiness import AwsReadiness
 from earshot_pulumi.aws.remembered import Remembered
-from earshot_pulumi.aws.turns import AwsTurn, others_of
+from earshot_pulumi.aws.turns import AwsTurn, deployed
 from earshot_pulumi.aws.volumes import attached_id, check_given, idle
-from earshot_pulumi.brokers import Begin, Brokers
+from earshot_pulumi.brokers import Brokers
+from earshot_pulumi.change_memory import ChangeRecords
 from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.outputs import with_run_errors, without_dependencies
+from earshot_pulumi.properties import write
 
 if TYPE_CHECKING:
     from earshot_pulumi.aws.secured import Secured
@@ -52,14 +55,14 @@ class AwsBrokers(Brokers):
         at: ClusterContext,
         spec: AwsSpec,
         *,
-        begin: Begin | None = None,
+        records: ChangeRecords | None = None,
         leaving: frozenset[str] = frozenset(),
         remembered: Remembered | None = None,
         down: Collection[int] = (),
     ) -> None:
         """Nodes report the clients of the listeners in ``leaving``. ``remembered`` is the last
         run's. The nodes ``down`` come first, so that no other node changes before they serve."""
-        super().__init__("aws:AwsCluster", at, spec, begin)
+        super().__init__("aws:AwsCluster", at, spec, records)
         name = self.stack
         self._leaving = leaving
         self._remembered = remembered or Remembered()
@@ -153,7 +156,7 @@ class AwsBrokers(Brokers):
         preflight = ChangePreflight(
             self.stack,
             {
-                **HeldStack.of(self.stack, spec).to_props(),
+                **write(HeldStack.of(self.stack, spec)),
                 "region": spec.region,
                 "reports": reports,
                 "archive": spec.archive.model_dump(),
@@ -173,21 +176,19 @@ class AwsBrokers(Brokers):
 
     def _granted(self) -> Granted:
         spec, remembered = self.spec, self._remembered
-        names = {
-            id: (spec.name_of(id), self._parameter(id))
-            for id in spec.node_ids
-            if remembered.served and spec.in_turn and spec.name_of(id) in remembered.nodes
-        }
+        are_in_turn = remembered.served and spec.in_turn
+        nodes = deployed(self.stack, spec, remembered.nodes) if are_in_turn else []
 
         def granted(node: InstanceNode, wanted_inputs: pulumi.Output[Any]) -> pulumi.Output[Any]:
-            other_nodes = others_of(self.stack, names, node.id) if node.id in names else []
+            other_nodes = [asdict(other) for other in nodes if other.node != node.id]
+            is_new = len(other_nodes) == len(nodes)
             return AwsTurn(
                 f"{self.stack}-{node.name}",
                 {
                     "node": node.id,
                     "wanted": wanted_inputs,
                     "root_gib": spec.instance_of(node.id).root_gib,
-                    "others": other_nodes,
+                    "others": [] if is_new else other_nodes,
                     "stack": self.stack,
                     "region": spec.region,
                     **self._shared_targets([node.id]),

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Annotated
+
+from pydantic import Field
 
 from earshot.config.aws import AwsSpec
 from earshot.listeners.listed import listed
 from earshot.placement.aws import plan_aws
 from earshot.user_data.render import CLIENT
-from earshot_pulumi.properties import read, write
-from earshot_pulumi.provider.kind import Properties
 from earshot_pulumi.refusals import (
     REMEMBER,
     goes_back,
@@ -43,11 +44,11 @@ class HeldStack:
     data: str
     """`keep` or `delete`: whether a destroy keeps the volumes that the stack created."""
     drained: tuple[int, ...]
-    port: int
+    port: Annotated[int, Field(alias="door")]  # the key in states of release 0.1.0
     """The port of the inter-broker listener."""
     links: Links
     """The listeners between the brokers."""
-    written: str = ""
+    written: Annotated[str, Field(exclude=True)] = ""  # the update decides it
     """The Kafka version that has formatted the data; empty before a node has served."""
     subnets: Mapping[int, str] = field(default_factory=dict)
     """The subnet by node id, not stored by earlier releases. Another subnet is another address."""
@@ -75,17 +76,6 @@ class HeldStack:
                 id: spec.volume_of(id).size_gib for id in spec.node_ids if id not in spec.volumes
             },
         )
-
-    @classmethod
-    def from_props(cls, props: Properties) -> HeldStack:
-        """Read from a resource's inputs."""
-        return read(cls, {**props, "port": props["door"]})
-
-    def to_props(self) -> Properties:
-        props: Properties = write(self)
-        del props["written"]  # the update decides it
-        props["door"] = props.pop("port")  # the key in states of release 0.1.0
-        return props
 
 
 def problems(old_stack: HeldStack, new_stack: HeldStack) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 import pulumi
 
@@ -21,12 +20,11 @@ from earshot_pulumi.aws import clients
 from earshot_pulumi.aws.brokers import AwsBrokers
 from earshot_pulumi.aws.credentials import client, reader
 from earshot_pulumi.aws.remembered import Remembered, check_attached, check_volumes, placed
-from earshot_pulumi.aws.turns import nodes_down
+from earshot_pulumi.aws.turns import deployed, nodes_down
 from earshot_pulumi.aws.validator import Validator
 from earshot_pulumi.change_memory import (
     AppliedPlan,
-    BegunChange,
-    ProvedChange,
+    ChangeRecords,
     RecordedChanges,
     recorded_changes,
     resources,
@@ -46,7 +44,8 @@ def deploy(at: ClusterContext, spec: AwsSpec) -> Properties:
     remembered = Remembered.read(name, state_resources)
     spec = placed(spec, remembered)
     check_volumes(spec, remembered)
-    down = _down(at, spec, remembered)
+    nodes = deployed(name, spec, remembered.nodes)
+    down = nodes_down(at.aws, spec.region, name, nodes) if nodes else {}
     if not remembered.served and remembered.nodes and not down:
         # the update that created the nodes was interrupted before it saw them in sync
         remembered = replace(remembered, served=True)
@@ -62,7 +61,7 @@ def deploy(at: ClusterContext, spec: AwsSpec) -> Properties:
     brokers = AwsBrokers(
         at,
         spec,
-        begin=partial(BegunChange, name, begun, state),
+        records=ChangeRecords(name, change, begun, state),
         leaving=change.leaving,
         remembered=remembered,
         down=down if remembered.served else (),
@@ -85,7 +84,6 @@ def deploy(at: ClusterContext, spec: AwsSpec) -> Properties:
     outputs = brokers.proved(
         planned.plan.security,
         contract,
-        partial(ProvedChange, name, change, begun, state),
         after=validator.ready if validator else (),
         standpoints=_standpoints(spec, validator),
     )
@@ -99,16 +97,6 @@ def deploy(at: ClusterContext, spec: AwsSpec) -> Properties:
         "reports": validator.reports if validator else None,
         "endpoint_service": brokers.endpoint_service.facts if brokers.endpoint_service else None,
     }
-
-
-def _down(at: ClusterContext, spec: AwsSpec, remembered: Remembered) -> dict[int, str]:
-    """The reason for each node of the last run that does not serve, by its id."""
-    names = {
-        id: (spec.name_of(id), report_parameter(at.name, spec.name_of(id)))
-        for id in spec.node_ids
-        if spec.name_of(id) in remembered.nodes
-    }
-    return nodes_down(at.aws, spec.region, at.name, names) if names else {}
 
 
 def _check_unused(

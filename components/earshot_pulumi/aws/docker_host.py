@@ -19,17 +19,15 @@ from earshot.user_data.docker_host import DockerHost, docker_host_user_data
 from earshot.user_data.render import digest
 from earshot_pulumi.aws.groups import SecurityGroups
 from earshot_pulumi.aws.host_keys import DockerHostKeys, client_folder
-from earshot_pulumi.aws.instances import Profile, instance
+from earshot_pulumi.aws.instances import Profile, SharedArgs, attached, instance, report_resource
 from earshot_pulumi.aws.network import NetworkFacts
-from earshot_pulumi.aws.node import DEVICE, SILENT
 from earshot_pulumi.aws.tags import tags
 from earshot_pulumi.aws_settings import StackSettings
 from earshot_pulumi.change_memory import resources
-from earshot_pulumi.docker.engine_ready import DockerEngineReady
-from earshot_pulumi.docker.host_images import DockerHostImages
+from earshot_pulumi.docker.engine_ready import DockerEngineReady, DockerHostImages
 from earshot_pulumi.docker.host_turns import DockerHostTurn
 from earshot_pulumi.outputs import once, with_run_errors
-from earshot_pulumi.provider.internal import types_of
+from earshot_pulumi.provider.internal import outputs_of, types_of
 from earshot_pulumi.provider.kind import Properties
 
 
@@ -55,10 +53,11 @@ def parameter(name: str, suffix: str) -> str:
 
 
 @dataclass(frozen=True)
-class HostInputs:
+class HostInputs(SharedArgs):
     """The inputs that all hosts of a component share."""
 
-    name: str
+    stack: str
+    """The component's full name."""
     spec: DockerHostsSpec
     folder: Path
     network: NetworkFacts
@@ -67,10 +66,6 @@ class HostInputs:
     answered: frozenset[str] = frozenset()
     """The resource names of hosts whose engine has answered an earlier update."""
     settings: StackSettings = field(default_factory=StackSettings)
-
-    def common_args(self, name: str, *dependencies: pulumi.Resource, **options: Any) -> Properties:
-        opts = self.opts(*dependencies, **options)
-        return {"resource_name": name, "tags": tags(self.name, name), "opts": opts}
 
     def opts(self, *dependencies: pulumi.Resource, **options: Any) -> pulumi.ResourceOptions:
         return pulumi.ResourceOptions(parent=self.component, depends_on=[*dependencies], **options)
@@ -81,13 +76,8 @@ def answered(name: str) -> frozenset[str]:
 
     Raises EarshotError.
     """
-    types = types_of("DockerEngineReady")
-    names = (
-        urn.rpartition("::")[2]
-        for urn, resource in resources().items()
-        if resource["type"] in types
-    )
-    return frozenset(host for host in names if host.startswith(f"{name}-"))
+    hosts = outputs_of(resources(), *types_of("DockerEngineReady"))
+    return frozenset(host for host in hosts if host.startswith(f"{name}-"))
 
 
 class DockerHostGroup:
@@ -101,7 +91,7 @@ class DockerHostGroup:
     def __init__(self, shared: HostInputs) -> None:
         self._shared, spec = shared, shared.spec
         child = pulumi.ResourceOptions(parent=shared.component)
-        groups = SecurityGroups(shared.name, groups_of(spec), shared.network.vpc_id, child)
+        groups = SecurityGroups(shared.stack, groups_of(spec), shared.network.vpc_id, child)
         self._group = groups.ids[HOSTS]
         self.interfaces = {host: self._interface(host) for host in spec.host_zones}
         self._keys = self._issued_keys()
@@ -132,7 +122,7 @@ class DockerHostGroup:
             ),
             subnet_id=shared.network.subnets[shared.spec.host_zones[host], False],
             security_groups=[self._group],
-            description=f"Docker host {host} of {shared.name}",
+            description=f"Docker host {host} of {shared.stack}",
         )
 
     def _issued_keys(self) -> DockerHostKeys:
@@ -142,18 +132,16 @@ class DockerHostGroup:
             for host, interface in self.interfaces.items()
         }
         props = {
-            "name": shared.name,
+            "name": shared.stack,
             "folder": str(shared.folder),
             "region": shared.spec.region,
-            "tags": tags(shared.name, f"{shared.name}-keys"),
-            "authority": parameter(shared.name, "authority"),
+            "tags": tags(shared.stack, f"{shared.stack}-keys"),
+            "authority": parameter(shared.stack, "authority"),
             "parameters": {host: self._key_parameter(host) for host in shared.spec.host_zones},
             "hosts": names,
-            "versions": None,
-            "certificate": None,
             **shared.settings.to_props(),
         }
-        return DockerHostKeys(f"{shared.name}-keys", props, shared.opts())
+        return DockerHostKeys(f"{shared.stack}-keys", props, shared.opts())
 
     def _images(self) -> aws.ssm.Parameter | None:
         """The parameter with the images that hosts pull; None without images.
@@ -164,11 +152,11 @@ class DockerHostGroup:
         if not shared.spec.images:
             return None
         return aws.ssm.Parameter(
-            **shared.common_args(f"{shared.name}-images"),
+            **shared.common_args(f"{shared.stack}-images"),
             name=self._images_parameter,
             type="String",
             insecure_value=" ".join(shared.spec.images),
-            description=f"Images that the Docker hosts of {shared.name} pull",
+            description=f"Images that the Docker hosts of {shared.stack} pull",
         )
 
     def _make(
@@ -178,15 +166,11 @@ class DockerHostGroup:
         on the other ``engine_hosts`` are in sync."""
         shared, full_name = self._shared, self._full_name(host)
         spec, zone = shared.spec, shared.spec.host_zones[host]
-        report = aws.ssm.Parameter(
-            # a change of any other input would reset the value
-            **shared.common_args(
-                full_name, ignore_changes=["insecureValue", "value", "description"]
-            ),
-            name=parameter(shared.name, f"{host}/report"),
-            type="String",
-            insecure_value=SILENT,
-            description=f"What Docker host {host} of {shared.name} reports of itself",
+        report = report_resource(
+            shared,
+            full_name,
+            parameter(shared.stack, f"{host}/report"),
+            f"Docker host {host} of {shared.stack}",
         )
         volume = self._volume(host)
         user_data = pulumi.Output.all(
@@ -227,15 +211,7 @@ class DockerHostGroup:
             [turn],
             protected=spec.deletion_protection,
         )
-        attachment = aws.ec2.VolumeAttachment(
-            full_name,
-            device_name=DEVICE,
-            volume_id=volume.id,
-            instance_id=machine.id,
-            # so the engine stops its containers, which close their files, before the detachment
-            stop_instance_before_detaching=True,
-            opts=shared.opts(delete_before_replace=True),
-        )
+        attachment = attached(shared, full_name, volume.id, machine)
         self.instance_ids = {**self.instance_ids, host: machine.id}
         boot = user_data.apply(lambda text: f"{digest(text)[:16]} {settings.type}")
         props = {
@@ -245,8 +221,6 @@ class DockerHostGroup:
             "seconds": spec.ready_seconds,
             "report": report.name,
             "region": spec.region,
-            "engine_id": None,
-            "version": None,
             **shared.settings.to_props(),
         }
         ready = DockerEngineReady(full_name, props, shared.opts(attachment))
@@ -266,7 +240,7 @@ class DockerHostGroup:
             )
 
     def _engine(self, host: str) -> Properties:
-        """The fields of a `HostEngine`."""
+        """The fields that `host_of` reads."""
         address = self.interfaces[host].private_ip
         return {
             "name": host,
@@ -325,11 +299,11 @@ class DockerHostGroup:
         return description
 
     def _full_name(self, host: str) -> str:
-        return f"{self._shared.name}-{host}"
+        return f"{self._shared.stack}-{host}"
 
     @property
     def _images_parameter(self) -> str:
-        return parameter(self._shared.name, "images")
+        return parameter(self._shared.stack, "images")
 
     def _key_parameter(self, host: str) -> str:
-        return parameter(self._shared.name, f"{host}/key")
+        return parameter(self._shared.stack, f"{host}/key")

@@ -8,16 +8,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 import pulumi
-from pydantic import ValidationError
 
 from earshot.config.aws_docker_hosts import DockerHostsSpec
-from earshot.errors import SpecError
-from earshot.listeners.problems import describe
+from earshot.listeners.problems import read_model
 from earshot.project import Project
 from earshot_pulumi.cluster_args import DockerHostArgs, InstanceArgs, VolumeArgs
 from earshot_pulumi.deployment import full_name_of
 from earshot_pulumi.provider.kind import Inputs, Outputs
-from earshot_pulumi.provider.resource import snake_case
 from earshot_pulumi.shaped import ShapedComponent
 
 if TYPE_CHECKING:
@@ -153,17 +150,7 @@ class DockerHosts(ShapedComponent):
 
 def read_hosts(name: str, args: Inputs) -> DockerHostsSpec:
     """The Docker hosts that ``args`` describe. Raises SpecError with every problem."""
-    inputs = {snake_case(key): value for key, value in args.items() if value is not None}
-    for key in ("instance", "volume"):
-        if isinstance(inputs.get(key), Mapping):
-            inputs[key] = {snake_case(name): value for name, value in inputs[key].items()}
-    if isinstance(inputs.get("instances"), Mapping):
-        inputs["instances"] = {
-            host: {snake_case(key): value for key, value in settings.items()}
-            if isinstance(settings, Mapping)
-            else settings
-            for host, settings in inputs["instances"].items()
-        }
+    inputs = dict(args)
     if isinstance(inputs.get("vpc_id"), pulumi.Output):
         inputs["vpc_id"] = VPC_MARK
     subnets = inputs.get("subnets")
@@ -177,8 +164,4 @@ def read_hosts(name: str, args: Inputs) -> DockerHostsSpec:
             zone: SUBNET_MARK if isinstance(subnet, pulumi.Output) else subnet
             for zone, subnet in subnets.items()
         }
-    try:
-        return DockerHostsSpec.model_validate(inputs)
-    except ValidationError as error:
-        problems = describe(error, DockerHostsSpec, inputs)
-        raise SpecError.of(f"DockerHosts {name}", problems) from None
+    return read_model(DockerHostsSpec, inputs, f"DockerHosts {name}")

@@ -4,7 +4,6 @@ Pulumi reads the schema from the annotations and docstrings below. They must not
 module does not postpone annotations.
 """
 
-from collections.abc import Mapping
 from typing import Any, NotRequired, TypedDict
 
 import pulumi
@@ -12,7 +11,7 @@ from pydantic import ValidationError
 
 from earshot.config.endpoint import EndpointSpec
 from earshot.errors import SpecError
-from earshot.listeners.problems import describe
+from earshot.listeners.problems import describe, read_model
 from earshot.placement.endpoint import EndpointPlan, plan_endpoint
 from earshot.validation.contract import Contract
 from earshot_pulumi.deployment import full_name_of
@@ -74,8 +73,16 @@ class AwsEndpoint(ShapedComponent):
         super().__init__(name, args, opts)
 
     def _read(self, name: str, args: Inputs) -> tuple[EndpointSpec, EndpointPlan]:
-        known_args = {key: value for key, value in args.items() if key not in self._late_inputs}
-        return read_endpoint(name, known_args)
+        subject = f"AwsEndpoint {name}"
+        inputs = {key: value for key, value in args.items() if key not in self._late_inputs}
+        document = inputs.pop("contract", None)
+        try:
+            contract = Contract.model_validate(document)
+        except ValidationError as error:
+            problems = [f"contract: {line}" for line in describe(error, Contract, document)]
+            raise SpecError.of(subject, problems[:5]) from None
+        spec = read_model(EndpointSpec, inputs, subject)
+        return spec, plan_endpoint(contract, spec, subject)
 
     def _create_resources(self, module: Any, name: str, args: Inputs) -> Outputs:
         spec, plan = self._read(name, args)
@@ -84,20 +91,3 @@ class AwsEndpoint(ShapedComponent):
         endpoint = module.Endpoint(full_name_of(name), spec, plan, network, opts)
         outputs: Outputs = endpoint.outputs
         return outputs
-
-
-def read_endpoint(name: str, args: Mapping[str, object]) -> tuple[EndpointSpec, EndpointPlan]:
-    """The endpoint that ``args`` describe. Raises SpecError with every problem."""
-    subject = f"AwsEndpoint {name}"
-    inputs = {key: value for key, value in args.items() if value is not None}
-    document = inputs.pop("contract", None)
-    try:
-        contract = Contract.model_validate(document)
-    except ValidationError as error:
-        problems = [f"contract: {line}" for line in describe(error, Contract, document)]
-        raise SpecError.of(subject, problems[:5]) from None
-    try:
-        spec = EndpointSpec.model_validate(inputs)
-    except ValidationError as error:
-        raise SpecError.of(subject, describe(error, EndpointSpec, inputs)) from None
-    return spec, plan_endpoint(contract, spec, subject)

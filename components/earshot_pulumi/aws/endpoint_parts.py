@@ -35,8 +35,8 @@ class Endpoint(TaggedComponent):
         opts: pulumi.ResourceOptions,
     ) -> None:
         """``network`` has `service_name`, `vpc_id`, `subnets` and, optionally, `zone_ids`."""
-        super().__init__("earshot:aws:Endpoint", name, {}, opts)
-        self._name, self._plan = name, plan
+        super().__init__("Endpoint", name, opts)
+        self._plan = plan
         self._network = network
         group = self._group(spec)
         # all other resources are made after the group, which is not made for an invalid network
@@ -85,31 +85,29 @@ class Endpoint(TaggedComponent):
         for first_port, last_port in self._plan.ports:
             for label, source in sources.items():
                 aws.vpc.SecurityGroupIngressRule(
-                    f"{self._name}-{first_port}-{label}",
+                    **self._args(f"{first_port}-{label}"),
                     security_group_id=group.id,
                     ip_protocol="tcp",
                     from_port=first_port,
                     to_port=last_port,
                     description=f"Kafka clients: {label}",
-                    opts=pulumi.ResourceOptions(parent=self),
                     **source,
                 )
         return group
 
     def _zone(self, name: str) -> aws.route53.Zone:
         return aws.route53.Zone(
-            f"{self._name}-{name}",
+            **self._args(name),
             name=name,
             comment=f"Kafka of {self._plan.contract.cluster}",
             vpcs=[aws.route53.ZoneVpcArgs(vpc_id=self._vpc_id)],
             tags=tags(self._name, name),
-            opts=pulumi.ResourceOptions(parent=self),
         )
 
     def _record(self, zone_id: pulumi.Input[str], name: str) -> aws.route53.Record:
         dns_entry = self._endpoint.dns_entries.apply(with_run_errors(_first_entry))
         return aws.route53.Record(
-            f"{self._name}-{name}",
+            **self._args(name),
             zone_id=zone_id,
             name=name,
             type="A",  # an alias: the top of a zone cannot have a CNAME
@@ -120,7 +118,6 @@ class Endpoint(TaggedComponent):
                     evaluate_target_health=False,
                 )
             ],
-            opts=pulumi.ResourceOptions(parent=self),
         )
 
     def _invoke(self) -> pulumi.InvokeOptions:

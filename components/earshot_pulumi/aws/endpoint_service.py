@@ -31,8 +31,7 @@ class EndpointService(TaggedComponent):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         """``plan`` needs only ports."""
-        super().__init__("earshot:aws:EndpointService", name, {}, opts)
-        self._name = name
+        super().__init__("EndpointService", name, opts)
         consumers_name = expose.consumers_name(spec.zone)
         service = aws.ec2.VpcEndpointService(
             **self._common_args(protect=spec.deletion_protection or None),

@@ -24,9 +24,7 @@ class SecurityGroups(TaggedComponent):
         vpc_id: pulumi.Input[str],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        super().__init__("earshot:aws:SecurityGroups", name, {}, opts)
-        self._name = name
-        child = pulumi.ResourceOptions(parent=self)
+        super().__init__("SecurityGroups", name, opts)
         self.ids = {
             group.name: aws.ec2.SecurityGroup(
                 **self._common_args(group.name),
@@ -39,12 +37,11 @@ class SecurityGroups(TaggedComponent):
             for rule in group.ingress:
                 self._add_ingress(group, rule)
             aws.vpc.SecurityGroupEgressRule(
-                f"{name}-{group.name}",
+                **self._args(group.name),
                 security_group_id=self.ids[group.name],
                 ip_protocol="-1",
                 cidr_ipv4="0.0.0.0/0",
                 description="Packages, Kafka itself, AWS services, other nodes",
-                opts=child,
             )
         self.register_outputs({"ids": self.ids})
 
@@ -58,12 +55,11 @@ class SecurityGroups(TaggedComponent):
             kind = "cidr_ipv4" if isinstance(rule.source, IPv4Network) else "cidr_ipv6"
             source = {kind: label}
         aws.vpc.SecurityGroupIngressRule(
-            f"{self._name}-{group.name}-{rule.first}-{label}",
+            **self._args(f"{group.name}-{rule.first}-{label}"),
             security_group_id=self.ids[group.name],
             ip_protocol="tcp",
             from_port=rule.first,
             to_port=rule.last,
             description=rule.why,
-            opts=pulumi.ResourceOptions(parent=self),
             **source,
         )

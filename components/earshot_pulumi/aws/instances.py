@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import pulumi
 import pulumi_aws as aws
@@ -16,11 +16,32 @@ from earshot_pulumi.aws.tags import tags
 from earshot_pulumi.gate import AdvertisedListeners
 from earshot_pulumi.provider.kind import Inputs, Properties
 
+SILENT = "nothing yet"
+"""The value of a report before the first one."""
+DEVICE = "/dev/sdf"
+"""The device name of the data volume in EC2. The instance finds the volume by its id."""
 _IMAGE = "/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-"
 
 
+class SharedArgs:
+    """The arguments that a component's instances, and the resources around them, share."""
+
+    stack: str
+    images: Mapping[Architecture, str]
+    """The image id of the current Amazon Linux 2023, by architecture."""
+
+    def opts(self, *dependencies: pulumi.Resource, **options: Any) -> pulumi.ResourceOptions:
+        """The options of a resource that is created after ``dependencies``."""
+        raise NotImplementedError
+
+    def common_args(self, name: str, *dependencies: pulumi.Resource, **options: Any) -> Properties:
+        """The name, tags and options of a resource."""
+        opts = self.opts(*dependencies, **options)
+        return {"resource_name": name, "tags": tags(self.stack, name), "opts": opts}
+
+
 @dataclass(frozen=True)
-class SharedInputs:
+class SharedInputs(SharedArgs):
     """The inputs that all instances of one stack share."""
 
     stack: str
@@ -34,16 +55,10 @@ class SharedInputs:
     preflight: pulumi.Resource
     """Created after the checks of an update."""
     images: Mapping[Architecture, str]
-    """The image id of the current Amazon Linux 2023, by architecture."""
     settings: Inputs = field(default_factory=dict)
     """The `aws:` settings, an input of resources that call AWS themselves."""
     leaving: frozenset[str] = frozenset()
     """Listeners that a later step removes. Nodes report their clients."""
-
-    def common_args(self, name: str, *dependencies: pulumi.Resource, **options: Any) -> Properties:
-        """The name, tags and options of a resource."""
-        opts = self.opts(*dependencies, **options)
-        return {"resource_name": name, "tags": tags(self.stack, name), "opts": opts}
 
     def opts(self, *dependencies: pulumi.Resource, **options: Any) -> pulumi.ResourceOptions:
         all_dependencies = [*self.gate.before, self.preflight, *dependencies]
@@ -55,30 +70,46 @@ class SharedInputs:
         return self.gate.approved
 
 
-class ResourceInputs(Protocol):
-    """The inputs that `instance` and `Profile` need from their component."""
-
-    @property
-    def images(self) -> Mapping[Architecture, str]: ...
-
-    def common_args(
-        self, name: str, *dependencies: pulumi.Resource, **options: Any
-    ) -> Properties: ...
-
-    def opts(self, *dependencies: pulumi.Resource, **options: Any) -> pulumi.ResourceOptions: ...
-
-
 class Profile:
     """The instance profile and role of one instance, with ``policy``."""
 
-    def __init__(self, shared: ResourceInputs, name: str, policy: pulumi.Input[str]) -> None:
+    def __init__(self, shared: SharedArgs, name: str, policy: pulumi.Input[str]) -> None:
         role = aws.iam.Role(**shared.common_args(name), assume_role_policy=trust_policy())
         self.policy = aws.iam.RolePolicy(name, role=role.name, policy=policy, opts=shared.opts())
         self.name = aws.iam.InstanceProfile(**shared.common_args(name), role=role.name).name
 
 
+def report_resource(
+    shared: SharedArgs, name: str, parameter: str, subject: str
+) -> aws.ssm.Parameter:
+    """The parameter ``parameter``, in which ``subject`` reports of itself."""
+    return aws.ssm.Parameter(
+        # a change of any other input would reset the value
+        **shared.common_args(name, ignore_changes=["insecureValue", "value", "description"]),
+        name=parameter,
+        type="String",
+        insecure_value=SILENT,
+        description=f"What {subject} reports of itself",
+    )
+
+
+def attached(
+    shared: SharedArgs, name: str, volume: pulumi.Input[str], instance: aws.ec2.Instance
+) -> aws.ec2.VolumeAttachment:
+    """The attachment of the data volume ``volume`` (an id) to ``instance``."""
+    return aws.ec2.VolumeAttachment(
+        name,
+        device_name=DEVICE,
+        volume_id=volume,
+        instance_id=instance.id,
+        # so Kafka, or the engine's containers, close their files before the detachment
+        stop_instance_before_detaching=True,
+        opts=shared.opts(delete_before_replace=True),
+    )
+
+
 def instance(
-    shared: ResourceInputs,
+    shared: SharedArgs,
     name: str,
     spec: InstanceSpec,
     zone: str,

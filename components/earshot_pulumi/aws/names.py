@@ -34,8 +34,8 @@ class Names(TaggedComponent):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         """``groups`` are the ids of the security groups by name."""
-        super().__init__("earshot:aws:Names", name, {}, opts)
-        self._name, self._spec, self._network, self._groups = name, spec, network, groups
+        super().__init__("Names", name, opts)
+        self._spec, self._network, self._groups = spec, network, groups
         self.interfaces = {id: self._interface(id) for id in spec.node_ids}
         self.addresses = {
             id: aws.ec2.Eip(
@@ -47,10 +47,9 @@ class Names(TaggedComponent):
         }
         self.associations = {
             id: aws.ec2.EipAssociation(
-                f"{name}-{spec.name_of(id)}",
+                **self._args(spec.name_of(id)),
                 allocation_id=address.allocation_id,
                 network_interface_id=self.interfaces[id].id,
-                opts=self._opts(),
             )
             for id, address in self.addresses.items()
         }
@@ -82,41 +81,37 @@ class Names(TaggedComponent):
         zone = self._spec.zone
         assert zone is not None  # the spec requires a zone for naming zone
         self.private_zone = aws.route53.Zone(
-            self._name,
+            **self._args(
+                protect=self._spec.deletion_protection or None,
+                # `ZoneAssociation` adds others
+                ignore_changes=["vpcs"] if self._spec.connected else None,
+            ),
             name=zone.name,
             comment=f"Kafka of {self._name}",
             vpcs=[
                 aws.route53.ZoneVpcArgs(vpc_id=self._network.vpc_id, vpc_region=self._spec.region)
             ],
             tags=tags(self._name, zone.name),
-            opts=self._opts(
-                protect=self._spec.deletion_protection or None,
-                ignore_changes=["vpcs"]
-                if self._spec.connected
-                else None,  # `ZoneAssociation` adds others
-            ),
         )
         for name, vpc in self._spec.connected.items():
             if vpc.associate:
                 aws.route53.ZoneAssociation(
-                    f"{self._name}-{name}",
+                    **self._args(name),
                     zone_id=self.private_zone.zone_id,
                     vpc_id=vpc.id,
                     vpc_region=vpc.region or self._spec.region,
-                    opts=self._opts(),
                 )
 
         def record(
             id: int, kind: str, zone_id: pulumi.Input[str], address: pulumi.Input[str]
         ) -> pulumi.Output[str]:
             return aws.route53.Record(
-                f"{self._name}-{self._spec.name_of(id)}-{kind}",
+                **self._args(f"{self._spec.name_of(id)}-{kind}"),
                 zone_id=zone_id,
                 name=zone.broker(id) if id in self._spec.ids else zone.controller(id),
                 type="A",
                 ttl=zone.ttl,
                 records=[address],
-                opts=self._opts(),
             ).fqdn
 
         private, public = {}, {}
@@ -126,9 +121,6 @@ class Names(TaggedComponent):
                 address = self.addresses[id].public_ip
                 public[id] = record(id, "public", zone.public_zone_id, address)
         return private, public
-
-    def _opts(self, **options: Any) -> pulumi.ResourceOptions:
-        return pulumi.ResourceOptions(parent=self, **options)
 
 
 Read = Callable[[pulumi.Output[str], UnknownHost], pulumi.Output[Any]]

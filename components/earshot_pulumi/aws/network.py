@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import pulumi
 import pulumi_aws as aws
@@ -65,8 +66,8 @@ class Network(TaggedComponent):
     def __init__(
         self, name: str, args: NetworkArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        super().__init__("earshot:aws:Network", name, {}, opts)
-        self._name, self._args = name, args
+        super().__init__("Network", name, opts)
+        self._network_args = args
         self.vpc = aws.ec2.Vpc(
             **self._common_args(protect=args.deletion_protection or None),
             cidr_block=args.cidr,
@@ -119,44 +120,39 @@ class Network(TaggedComponent):
                 table = aws.ec2.RouteTable(**self._common_args(subnet.name), vpc_id=self.vpc.id)
                 tables.append(table)
                 self._connect(subnet.name, table)
-                if self._args.nat_gateways == "per-zone" or (
-                    self._args.nat_gateways == "one" and nat_gateway is None
+                if self._network_args.nat_gateways == "per-zone" or (
+                    self._network_args.nat_gateways == "one" and nat_gateway is None
                 ):
                     nat_gateway = self._nat(subnet.zone)
                 if nat_gateway is not None:
                     self._add_route(subnet.name, table, nat_gateway_id=nat_gateway.id)
             self._routes.append(
                 aws.ec2.RouteTableAssociation(
-                    f"{self._name}-{subnet.name}",
+                    **self._args(subnet.name),
                     subnet_id=resource.id,
                     route_table_id=table.id,
-                    opts=pulumi.ResourceOptions(parent=self),
                 )
             )
         return tables
 
-    def _add_route(
-        self, suffix: str, table: aws.ec2.RouteTable, **target: pulumi.Input[str]
-    ) -> None:
+    def _add_route(self, suffix: str, table: aws.ec2.RouteTable, **target: Any) -> None:
         self._routes.append(
             aws.ec2.Route(
-                f"{self._name}-{suffix}",
+                **self._args(suffix),
                 route_table_id=table.id,
                 destination_cidr_block=ANYWHERE,
-                opts=pulumi.ResourceOptions(parent=self),
                 **target,
             )
         )
 
     def _connect(self, suffix: str, table: aws.ec2.RouteTable) -> None:
-        for name, vpc in self._args.connected.items():
+        for name, vpc in self._network_args.connected.items():
             aws.ec2.Route(
-                f"{self._name}-{suffix}-{name}",
+                **self._args(f"{suffix}-{name}"),
                 route_table_id=table.id,
                 destination_cidr_block=vpc.cidr,
                 vpc_peering_connection_id=vpc.peering,
                 transit_gateway_id=vpc.transit_gateway,
-                opts=pulumi.ResourceOptions(parent=self),
             )
 
     def _nat(self, zone: str) -> aws.ec2.NatGateway:
@@ -176,7 +172,7 @@ class Network(TaggedComponent):
     def _log(self) -> None:
         suffix = "flow-logs"
         bucket = aws.s3.Bucket(
-            **self._common_args(suffix), force_destroy=not self._args.deletion_protection
+            **self._common_args(suffix), force_destroy=not self._network_args.deletion_protection
         )
         child = pulumi.ResourceOptions(parent=self)
         access_block = without_public_access(f"{self._name}-{suffix}", bucket, child)

@@ -10,17 +10,11 @@ from earshot.aws.roles import node_policy
 from earshot.placement.aws import node_user_data, parameters_of, report_parameter
 from earshot.placement.aws_secrets import SecretVersions
 from earshot.user_data.render import digest
-from earshot_pulumi.aws.instances import Profile, SharedInputs, instance
+from earshot_pulumi.aws.instances import Profile, SharedInputs, attached, instance, report_resource
 from earshot_pulumi.aws.tags import tags
 from earshot_pulumi.aws.volumes import of_volume
 from earshot_pulumi.outputs import once, with_run_errors
 from earshot_pulumi.provider.kind import Properties
-
-SILENT = "nothing yet"
-"""The value of a node's parameter before its first report."""
-DEVICE = "/dev/sdf"
-"""The device name of the data volume in EC2. The instance finds the volume by its id."""
-
 
 Granted = Callable[["InstanceNode", pulumi.Output[Any]], pulumi.Output[str]]
 
@@ -42,15 +36,11 @@ class InstanceNode:
         self._shared, self.id = shared, id
         self.name = shared.spec.name_of(id)
         self._full_name = f"{shared.stack}-{self.name}"
-        self.parameter = aws.ssm.Parameter(
-            # a change of any other input would reset the value
-            **shared.common_args(
-                self._full_name, ignore_changes=["insecureValue", "value", "description"]
-            ),
-            name=report_parameter(shared.stack, self.name),
-            type="String",
-            insecure_value=SILENT,
-            description=f"What {self.name} of {shared.stack} reports of itself",
+        self.parameter = report_resource(
+            shared,
+            self._full_name,
+            report_parameter(shared.stack, self.name),
+            f"{self.name} of {shared.stack}",
         )
         # an existing volume is not a resource of the stack
         self.volume_id = shared.spec.volumes.get(id) or self._volume().id
@@ -77,15 +67,7 @@ class InstanceNode:
         self._granted = granted(self, instance_inputs)
         self.user_data = once(self._granted, self.user_data)
         self.instance = self._instance()
-        self.attachment = aws.ec2.VolumeAttachment(
-            self._full_name,
-            device_name=DEVICE,
-            volume_id=self.volume_id,
-            instance_id=self.instance.id,
-            # so Kafka closes its files before the detachment
-            stop_instance_before_detaching=True,
-            opts=shared.opts(delete_before_replace=True),
-        )
+        self.attachment = attached(shared, self._full_name, self.volume_id, self.instance)
 
     @property
     def hardware(self) -> str:

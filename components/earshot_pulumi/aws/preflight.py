@@ -20,14 +20,15 @@ from earshot_pulumi.aws import archive, changes
 from earshot_pulumi.aws.changes import HeldStack
 from earshot_pulumi.aws.credentials import reader
 from earshot_pulumi.aws_settings import SETTINGS, AwsKind
-from earshot_pulumi.provider.internal import CheckedKind, InternalResource
+from earshot_pulumi.properties import read
+from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import UNKNOWN, Operation, Properties
 from earshot_pulumi.refusals import refused_settings
 
 Say = Callable[[str], None]
 
 
-class ChangePreflightKind(AwsKind, CheckedKind):
+class ChangePreflightKind(AwsKind):
     """Compares its inputs with those of the last run, checks the archive's URL, and runs Kafka's
     parser on this machine.
 
@@ -36,13 +37,14 @@ class ChangePreflightKind(AwsKind, CheckedKind):
     """
 
     ID = "held"
+    interrupted = "interrupted: nothing was changed"
     IDLE = ("written", SETTINGS)
     """Inputs whose difference alone is no change. The next change stores them."""
 
     def problems(self, operation: Operation, olds: Properties, news: Properties) -> Iterator[str]:
         if olds:
             news["written"] = olds.get("written") or self._served_version(operation, olds)
-            yield from changes.problems(HeldStack.from_props(olds), HeldStack.from_props(news))
+            yield from changes.problems(read(HeldStack, olds), read(HeldStack, news))
         yield from _archive_problems(olds, news, operation.log)
         yield from _settings_problems(olds, news, operation.log)
 

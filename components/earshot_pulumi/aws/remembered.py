@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -11,7 +11,7 @@ from earshot.config.aws import AwsSpec, Place
 from earshot.errors import EarshotError
 from earshot.listeners.listed import numbered
 from earshot_pulumi.aws.credentials import asking
-from earshot_pulumi.provider.internal import types_of
+from earshot_pulumi.provider.internal import outputs_of, types_of
 from earshot_pulumi.provider.kind import Outputs
 
 _INSTANCE: Final = "aws:ec2/instance:Instance"
@@ -36,29 +36,28 @@ class Remembered:
     @classmethod
     def read(cls, stack: str, resources: Mapping[str, Outputs]) -> Remembered:
         """The nodes in the ``resources`` of ``stack``, by URN."""
-        names_by_type: dict[str, set[str]] = {}
-        for urn, resource in resources.items():
-            names_by_type.setdefault(resource["type"], set()).add(
-                urn.rpartition("::")[2].removeprefix(f"{stack}-")
-            )
-        ready_names = {
-            name for kind in types_of("AwsReadiness") for name in names_by_type.get(kind, ())
-        }
-        instances = names_by_type.get(_INSTANCE, set())
+        ready_names = _ids(stack, resources, *types_of("AwsReadiness")).keys()
         place: Place | None = None
-        if any(name.startswith("broker-") for name in instances):
-            public_names = names_by_type.get(_ASSOCIATION, set())
-            place = (
-                "public" if any(name.startswith("broker-") for name in public_names) else "private"
-            )
-        volumes = {
-            urn.rpartition("::")[2].removeprefix(f"{stack}-"): str(
-                resource["outputs"].get("arn", "")
-            ).rpartition("/")[2]
-            for urn, resource in resources.items()
-            if resource["type"] == _VOLUME
-        }
+        if _has_broker(_ids(stack, resources, _INSTANCE)):
+            is_public = _has_broker(_ids(stack, resources, _ASSOCIATION))
+            place = "public" if is_public else "private"
+        volumes = _ids(stack, resources, _VOLUME)
         return cls("cluster" in ready_names, frozenset(ready_names - {"cluster"}), volumes, place)
+
+
+def _ids(stack: str, resources: Mapping[str, Outputs], *types: str) -> dict[str, str]:
+    """The ids in the ARNs of the resources of ``stack`` of these ``types``, by name without the
+    stack's."""
+    prefix = f"{stack}-"
+    return {
+        name.removeprefix(prefix): str(outputs.get("arn", "")).rpartition("/")[2]
+        for name, outputs in outputs_of(resources, *types).items()
+        if name.startswith(prefix)
+    }
+
+
+def _has_broker(names: Iterable[str]) -> bool:
+    return any(name.startswith("broker-") for name in names)
 
 
 def check_attached(stack: str, resources: Mapping[str, Outputs], ec2: AwsClient) -> None:
@@ -67,13 +66,8 @@ def check_attached(stack: str, resources: Mapping[str, Outputs], ec2: AwsClient)
     ``resources`` are those of ``stack`` by URN, ``ec2`` is boto3's client. A change of listeners
     replaces an instance, so a state with the right instances has the right listeners, too.
     """
-    names_by_id: dict[str, dict[str, str]] = {_INSTANCE: {}, _INTERFACE: {}}
-    for urn, resource in resources.items():
-        prefix, full_name = f"{stack}-", urn.rpartition("::")[2]
-        if resource["type"] in names_by_id and full_name.startswith(prefix):
-            name = full_name.removeprefix(prefix)
-            names_by_id[resource["type"]][resource["outputs"]["arn"].rpartition("/")[2]] = name
-    nodes = names_by_id[_INTERFACE]
+    instances = _ids(stack, resources, _INSTANCE).values()
+    nodes = {id: name for name, id in _ids(stack, resources, _INTERFACE).items()}
     if not nodes:
         return
     filters = [{"Name": "network-interface-id", "Values": list(nodes)}]
@@ -84,7 +78,7 @@ def check_attached(stack: str, resources: Mapping[str, Outputs], ec2: AwsClient)
         nodes[interface["NetworkInterfaceId"]]: instance
         for interface in interfaces
         if (instance := interface.get("Attachment", {}).get("InstanceId"))
-        and instance not in names_by_id[_INSTANCE]
+        and instance not in instances
     }
     if instance_of:
         instances_text = ", ".join(

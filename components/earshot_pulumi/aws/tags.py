@@ -17,11 +17,18 @@ def tags(stack: str, name: str) -> dict[str, str]:
 class TaggedComponent(pulumi.ComponentResource):
     """A component with the stack's name, which prefixes the names of its resources."""
 
+    def __init__(self, kind: str, name: str, opts: pulumi.ResourceOptions | None) -> None:
+        super().__init__(f"earshot:aws:{kind}", name, {}, opts)
+
+    def _args(self, suffix: str = "", **options: Any) -> Properties:
+        """The name and options of the resource with this ``suffix``, which has no tags."""
+        name = f"{self._name}-{suffix}" if suffix else self._name
+        return {"resource_name": name, "opts": pulumi.ResourceOptions(parent=self, **options)}
+
     def _common_args(self, suffix: str = "", **options: Any) -> Properties:
         """The name, tags and options of the resource with this ``suffix``."""
-        name = f"{self._name}-{suffix}" if suffix else self._name
-        opts = pulumi.ResourceOptions(parent=self, **options)
-        return {"resource_name": name, "tags": tags(self._name, name), "opts": opts}
+        args = self._args(suffix, **options)
+        return {**args, "tags": tags(self._name, args["resource_name"])}
 
 
 def without_public_access(

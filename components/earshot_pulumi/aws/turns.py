@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import uuid4
 
 import pulumi
 
+from earshot.config.aws import AwsSpec
 from earshot.listeners.listed import listed
+from earshot.placement.aws import report_parameter
 from earshot.user_data.boot import NodeReport
 from earshot_pulumi.aws.credentials import reader
 from earshot_pulumi.aws.machines import Machine, machines
@@ -17,7 +19,7 @@ from earshot_pulumi.aws.reports import Target
 from earshot_pulumi.aws.targets import deregister, still_served
 from earshot_pulumi.aws_settings import AwsKind, AwsSettings
 from earshot_pulumi.properties import read
-from earshot_pulumi.provider.internal import CheckedKind, InternalResource
+from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import UNKNOWN, Operation, Properties
 
 LEAVING_SECONDS = 60.0
@@ -36,7 +38,7 @@ class OtherNode:
     """The parameter with its reports."""
 
 
-class AwsTurnKind(AwsKind, CheckedKind):
+class AwsTurnKind(AwsKind):
     """Refuses a change of a node while others are down. Before the node stops, it is deregistered
     from the balancer's bootstrap, and the deregistration has taken effect.
 
@@ -48,6 +50,7 @@ class AwsTurnKind(AwsKind, CheckedKind):
     """
 
     ID = "turn"
+    interrupted = "interrupted: nothing was changed"
     DECISIVE = ("wanted",)
 
     def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
@@ -100,16 +103,20 @@ class AwsTurn(InternalResource):
     granted: pulumi.Output[str]
     """A value that changes with every change of the node."""
 
-    def __init__(self, name: str, props: Properties, opts: pulumi.ResourceOptions) -> None:
-        super().__init__(name, {**props, "granted": None}, opts)
+
+def deployed(stack: str, spec: AwsSpec, names: Collection[str]) -> list[OtherNode]:
+    """The nodes of ``spec`` with ``names``, those of the last run."""
+    return [
+        OtherNode(id, f"{stack}-{name}", report_parameter(stack, name))
+        for id in spec.node_ids
+        if (name := spec.name_of(id)) in names
+    ]
 
 
 def nodes_down(
-    settings: AwsSettings, region: str, stack: str, names: Mapping[int, tuple[str, str]]
+    settings: AwsSettings, region: str, stack: str, nodes: Sequence[OtherNode]
 ) -> dict[int, str]:
-    """The reason for each node that does not serve, by its id; ``names`` are each node's name and
-    parameter by its id. Raises EarshotError."""
-    nodes = [OtherNode(id, f"{stack}-{name}", parameter) for id, (name, parameter) in names.items()]
+    """The reason for each of ``nodes`` that does not serve, by its id. Raises EarshotError."""
     values = reader(settings, region)([node.parameter for node in nodes])
     return dict(_down_reasons(nodes, machines(settings, region, stack), values))
 
@@ -145,12 +152,3 @@ def _refusal(node: int, reasons: Mapping[int, str]) -> str:
         "--refresh` with the former settings). If the cluster is down as a whole, `in_turn: false` "
         "changes all nodes at once"
     )
-
-
-def others_of(stack: str, names: Mapping[int, tuple[str, str]], node: int) -> list[Properties]:
-    """The input `others` for ``node``; ``names`` are each node's name and parameter by its id."""
-    return [
-        {"node": id, "name": f"{stack}-{name}", "parameter": parameter}
-        for id, (name, parameter) in names.items()
-        if id != node
-    ]

@@ -7,12 +7,10 @@ module does not postpone annotations.
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 import pulumi
-from pydantic import ValidationError
 
 from earshot.aws.subnets import Nat, check_zones, lay_out
-from earshot.errors import SpecError
 from earshot.listeners.model import Frozen
-from earshot.listeners.problems import describe
+from earshot.listeners.problems import read_model
 from earshot_pulumi.provider.kind import Inputs, Properties
 from earshot_pulumi.shaped import ShapedComponent
 
@@ -84,9 +82,4 @@ class AwsNetwork(ShapedComponent):
         return {"vpc_id": facts.vpc_id, **subnets}
 
     def _read(self, name: str, args: Inputs) -> _NetworkSpec:
-        inputs = {key: value for key, value in args.items() if value is not None}
-        try:
-            return _NetworkSpec.model_validate(inputs)
-        except ValidationError as error:
-            problems = describe(error, _NetworkSpec, inputs)
-            raise SpecError.of(f"AwsNetwork {name}", problems) from None
+        return read_model(_NetworkSpec, args, f"AwsNetwork {name}")

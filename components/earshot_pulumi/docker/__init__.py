@@ -2,7 +2,7 @@
 
 KINDS = {
     "DockerEngineReady": "engine_ready",
-    "DockerHostImages": "host_images",
+    "DockerHostImages": "engine_ready",
     "DockerHostTurn": "host_turns",
     "DockerKeys": "keys",
     "DockerReadiness": "kinds",

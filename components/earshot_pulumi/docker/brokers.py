@@ -14,7 +14,8 @@ from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.security import node_name
 from earshot.placement.docker import DockerPlan
 from earshot.placement.node_container import KEYS, NodeContainer
-from earshot_pulumi.brokers import Begin, Brokers
+from earshot_pulumi.brokers import Brokers
+from earshot_pulumi.change_memory import ChangeRecords
 from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.docker import labels
 from earshot_pulumi.docker.host_resources import HostResources, labelled
@@ -24,6 +25,7 @@ from earshot_pulumi.docker.kinds import digest
 from earshot_pulumi.docker.on_engines import TargetStack
 from earshot_pulumi.docker.preflight import EnginePreflight
 from earshot_pulumi.outputs import by_urn, plan_input
+from earshot_pulumi.properties import write
 from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import Inputs, Properties
 from earshot_pulumi.unknown_inputs import is_marker
@@ -62,14 +64,14 @@ class DockerBrokers(Brokers):
         planned: DockerPlan,
         *,
         last_plan: ClusterPlan | None = None,
-        begin: Begin | None = None,
+        records: ChangeRecords | None = None,
         unsettled: Collection[int] = (),
     ) -> None:
         """``last_plan`` is the plan at the end of a change of which ``planned`` is a step.
 
         ``unsettled`` nodes are first, so that no other node is stopped before these are in sync.
         """
-        super().__init__("docker:DockerCluster", at, spec, begin)
+        super().__init__("docker:DockerCluster", at, spec, records)
         name = self.stack
         self._planned, self.plan = planned, planned.plan
         self._target = TargetStack(
@@ -155,8 +157,6 @@ class DockerBrokers(Brokers):
                 "store": node_name(node.id),
                 "certificate": self.certificates.of_node(node.id),
                 "root": str(self.root),
-                "made": None,
-                "files": None,
             },
             self._opts(depends_on=[volume]),
         )
@@ -168,11 +168,9 @@ class DockerBrokers(Brokers):
                 **self._target.to_props(),
                 "plan": plan_input(self.plan),
                 "last": plan_input(last_plan) if last_plan and last_plan != self.plan else None,
-                "cluster_id": None,
                 "configured": self.spec.cluster_id,
                 "state_dir": str(self.at.folder),
                 "gate": self.gate.approved,
-                "deployment": None,
                 "remove": self.spec.remove,
             },
             self.gated_options(),
@@ -208,7 +206,7 @@ class DockerBrokers(Brokers):
         stop = DockerStopPreflight(
             name,
             {
-                "place": self._addresses[node.id].to_props(),
+                "place": write(self._addresses[node.id]),
                 "hosts": self._host_props,
                 "state_dir": str(self.at.folder),
                 "settings": digest(settings),
@@ -314,20 +312,19 @@ class DockerBrokers(Brokers):
             {
                 "nodes": [
                     {
-                        "place": addresses[node.id].to_props(),
+                        "place": write(addresses[node.id]),
                         "container": self._containers[node.id].id,
                     }
                     for node in nodes
                 ],
-                "voters": [addresses[node.id].to_props() for node in self.plan.controllers],
+                "voters": [write(addresses[node.id]) for node in self.plan.controllers],
                 "tellers": [
-                    broker.to_props()
+                    write(broker)
                     for broker in (askable_brokers if whole else askable_brokers[:MOST_TELLERS])
                 ],
                 "incarnations": dict(self.incarnations) if whole else {},
                 "cluster_id": self.cluster_id,
                 "whole": whole,
-                "incarnation": None,
                 "state_dir": str(self.at.folder),
                 **users_input,
             },

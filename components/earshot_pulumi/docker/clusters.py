@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
+from earshot.config.docker_host import DockerHost
 from earshot.engine import DockerObject
 from earshot.errors import AddressError
 from earshot.listeners.grammar import parse_entries
@@ -12,19 +13,12 @@ from earshot.listeners.terms import Protocol, Role
 from earshot_pulumi.docker import labels
 from earshot_pulumi.docker.container_address import ContainerAddress, Engines, asking, is_up
 from earshot_pulumi.docker.inner_listener import InnerListener, reached_at
+from earshot_pulumi.properties import here
+from earshot_pulumi.provider.kind import Properties
 from earshot_pulumi.rolling import Links
 
 _CLUSTER_ID: Final = "CLUSTER_ID"
 """The variable of a node's container with the id of its cluster."""
-
-
-@dataclass(frozen=True)
-class HostEngine:
-    """A Docker host and its engine, in the form for `Engines`."""
-
-    name: str
-    engine: str
-    cert_path: str
 
 
 @dataclass(frozen=True)
@@ -75,7 +69,13 @@ class HostedCluster:
         return tuple(cls(group[0].stack, tuple(group)) for group in nodes_by_deployment.values())
 
 
-def nodes_on(engines: Engines, host: HostEngine) -> list[ClusterNode]:
+def host_of(props: Properties) -> DockerHost:
+    """The Docker host with the `name`, `engine` and `cert_path` in ``props``."""
+    certificates = str(here(props["cert_path"]))
+    return DockerHost(name=props["name"], engine=props["engine"], cert_path=certificates)
+
+
+def nodes_on(engines: Engines, host: DockerHost) -> list[ClusterNode]:
     """The nodes on ``host``. If a node has two containers, because a change replaces one, the
     running container counts.
 
@@ -89,7 +89,7 @@ def nodes_on(engines: Engines, host: HostEngine) -> list[ClusterNode]:
     return [nodes[key] for key in sorted(nodes)]
 
 
-def _nodes(engines: Engines, host: HostEngine) -> Iterator[ClusterNode]:
+def _nodes(engines: Engines, host: DockerHost) -> Iterator[ClusterNode]:
     subject = f"Docker host {host.name}"
     with asking(subject, host):
         listing = engines.of(host).api.containers(all=True, filters={"label": labels.NODE})
@@ -101,7 +101,7 @@ def _nodes(engines: Engines, host: HostEngine) -> Iterator[ClusterNode]:
             yield _node(host, description, node_labels)
 
 
-def _node(host: HostEngine, container: DockerObject, node_labels: Mapping[str, str]) -> ClusterNode:
+def _node(host: DockerHost, container: DockerObject, node_labels: Mapping[str, str]) -> ClusterNode:
     variables = dict(text.partition("=")[::2] for text in container["Config"].get("Env") or ())
     roles = node_labels.get(labels.ROLES, "").split(",")
     address = ContainerAddress(

@@ -5,10 +5,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Annotated, Any, Final, Self
 
 import docker
 from docker.errors import DockerException, NotFound
+from pydantic import Field
 
 from earshot.config.docker_host import DockerHost
 from earshot.engine import (
@@ -29,7 +30,6 @@ from earshot.validation.wire import ExchangeError
 from earshot_pulumi.docker import inner_listener
 from earshot_pulumi.docker.inner_listener import InnerListener, NodeKeys
 from earshot_pulumi.driver import Disturbed
-from earshot_pulumi.properties import read, write
 from earshot_pulumi.provider.kind import Properties
 
 _DESCRIPTION: Final[Mapping[str, type | tuple[type, ...]]] = {
@@ -64,7 +64,7 @@ class ContainerAddress:
     """The Docker host's name, for messages."""
     broker: bool
     voter: bool
-    endpoint: InnerListener
+    endpoint: Annotated[InnerListener, Field(alias="door")]  # the key in states of release 0.1.0
     engine: str | None = None
     cert_path: str | None = None
     clients: tuple[InnerListener, ...] = ()
@@ -96,16 +96,6 @@ class ContainerAddress:
                 if node.is_broker and listener.name not in (plan.controller, plan.inter_broker)
             ),
         )
-
-    @classmethod
-    def from_props(cls, props: Properties) -> Self:
-        """Read from a resource's inputs."""
-        return read(cls, {**props, "endpoint": props["door"]})
-
-    def to_props(self) -> Properties:
-        props: Properties = write(self)
-        props["door"] = props.pop("endpoint")  # the key in states of release 0.1.0
-        return props
 
     @property
     def can_be_asked(self) -> bool:

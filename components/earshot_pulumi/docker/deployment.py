@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
 from typing import Final
 
 import pulumi
@@ -16,8 +15,7 @@ from earshot.topology.container import PublishedPort
 from earshot.transition.change import Change
 from earshot_pulumi.change_memory import (
     AppliedPlan,
-    BegunChange,
-    ProvedChange,
+    ChangeRecords,
     correct_memory,
     recorded_changes,
     resources,
@@ -65,13 +63,12 @@ def deploy(at: ClusterContext, spec: DockerSpec) -> Properties:
         spec,
         planned,
         last_plan=target.plan,
-        begin=partial(BegunChange, name, begun, state),
+        records=ChangeRecords(name, change, begun, state),
         unsettled=unsettled(name, planned, state_resources) if recorded.proved else (),
     )
     outputs = brokers.proved(
         planned.plan.security,
         contract,
-        partial(ProvedChange, name, change, begun, state),
         standpoints=standpoints,
     )
     return markers.hidden(outputs) if silent_hosts else outputs

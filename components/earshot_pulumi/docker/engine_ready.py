@@ -1,17 +1,21 @@
-"""Waits until the Docker engine of a new host answers, or reports why it does not."""
+"""Waits until the Docker engine of a new host answers and has its images, which the host pulls with
+its own role; or reports why not."""
 
 import time
 
 import pulumi
 from docker.errors import DockerException
 
+from earshot.config.docker_host import DockerHost
 from earshot.engine import ANSWER_SECONDS, connect, root_cause
 from earshot.errors import EarshotError
 from earshot.user_data.host_report import HostReport
 from earshot_pulumi.aws.credentials import reader
 from earshot_pulumi.aws.machines import starts
 from earshot_pulumi.aws_settings import AwsKind
-from earshot_pulumi.docker.clusters import HostEngine
+from earshot_pulumi.docker.clusters import host_of
+from earshot_pulumi.docker.container_address import Engines
+from earshot_pulumi.docker.images import has_image
 from earshot_pulumi.properties import here
 from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import Inputs, Operation, Properties
@@ -21,6 +25,9 @@ LEAST_SECONDS = 1.0
 """Minimum time limit of one attempt."""
 LOG_SECONDS = 30.0
 """Interval between two lines of progress."""
+IMAGE_PATIENCE = 120.0
+"""Seconds during which the host may report the same problem: a role's new policy takes effect
+later."""
 
 
 class DockerEngineReadyKind(AwsKind):
@@ -42,7 +49,7 @@ class DockerEngineReadyKind(AwsKind):
         return not (here(news["cert_path"]) / "key.pem").is_file()
 
     def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
-        host = HostEngine(news["name"], news["engine"], str(here(news["cert_path"])))
+        host = host_of(news)
         begin = last_log = time.monotonic()
         while True:
             try:
@@ -91,7 +98,7 @@ def report_of(settings: Inputs, props: Properties) -> HostReport | None:
     return report if report and report.is_of(instance, started) else None
 
 
-def _identity(host: HostEngine, seconds: float) -> Properties:
+def _identity(host: DockerHost, seconds: float) -> Properties:
     """The ID and version that the engine of ``host`` reports, within ``seconds``.
 
     Raises EarshotError, also if the server is not a Docker engine.
@@ -138,4 +145,55 @@ def _remedy(error: EarshotError, report: HostReport | None) -> str:
         "a "
         "machine in the VPC), and that the host's subnet reaches AWS's services and packages; "
         f"{again}"
+    )
+
+
+class DockerHostImagesKind(AwsKind):
+    """Waits until an engine has all of its images, which the host pulls.
+
+    Inputs: `name` of the host; `engine` and `cert_path`; `instance`, its id; `images`, their names;
+    `parameter`, the SSM parameter with the list of images for the host; `seconds`, the time limit;
+    `report`, the SSM parameter with the host's report, and its `region`.
+    """
+
+    ID = "pulled"
+    DECISIVE = ("images", "instance", "parameter")
+    interrupted = "interrupted while a host pulled images; the next `pulumi up` waits again"
+
+    def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+        host = host_of(news)
+        begin = last_log = time.monotonic()
+        problem, since = "", begin
+        with Engines() as engines:
+            while missing_images := [
+                image for image in news["images"] if not has_image(engines, host, image)
+            ]:
+                report = report_of(self.settings(operation), news)
+                new_problem, time_now = report.detail if report else "", time.monotonic()
+                if new_problem != problem:
+                    problem, since = new_problem, time_now
+                elapsed = time_now - begin
+                if elapsed >= news["seconds"] or (problem and time_now - since >= IMAGE_PATIENCE):
+                    raise _image_error(news, missing_images, problem, int(elapsed))
+                if time_now - last_log >= LOG_SECONDS:
+                    text = f"Docker host {host.name} pulls {', '.join(missing_images)}"
+                    operation.log(f"{text}: {problem}" if problem else text)
+                    last_log = time_now
+                operation.wait(POLL_SECONDS)
+        return news
+
+
+class DockerHostImages(InternalResource):
+    """Images that are on a host."""
+
+
+def _image_error(props: Properties, images: list[str], problem: str, seconds: int) -> EarshotError:
+    report = f"; the host reports: {problem}" if problem else "; the host reports no problem"
+    return EarshotError(
+        f"image {', '.join(images)} on Docker host {props['name']}",
+        observed=f"is missing after {seconds} s{report}",
+        remedy="check that the repository has the image for the host's architecture, that a "
+        "repository of another account admits this one, and that the host's subnet reaches ECR "
+        "and S3 (`journalctl -u docker-pull` there: aws ssm start-session --target "
+        f"{props['instance']}); then run the same command again",
     )

@@ -3,26 +3,25 @@ down."""
 
 import contextlib
 from collections.abc import Iterable
+from pathlib import Path
 from uuid import uuid4
 
-import pulumi
-
+from earshot.config.docker_host import DockerHost
 from earshot.errors import EarshotError
 from earshot.listeners.listed import listed, numbered
-from earshot_pulumi.docker.clusters import ClusterNode, HostedCluster, HostEngine, nodes_on
+from earshot_pulumi.docker.clusters import ClusterNode, HostedCluster, host_of, nodes_on
 from earshot_pulumi.docker.container_address import Engines
-from earshot_pulumi.docker.readiness import wait_for
-from earshot_pulumi.properties import here, read
-from earshot_pulumi.provider.internal import CheckedKind, InternalResource
-from earshot_pulumi.provider.kind import UNKNOWN, Operation, Properties
+from earshot_pulumi.docker.readiness import RunningCluster
+from earshot_pulumi.provider.internal import InternalResource
+from earshot_pulumi.provider.kind import UNKNOWN, Kind, Operation, Properties
 
 
-class DockerHostTurnKind(CheckedKind):
+class DockerHostTurnKind(Kind):
     """Refuses a change of a host while another host, or a node on it, is down; then waits until the
     nodes on the other hosts are in sync.
 
     Inputs: `host`, its name; `hosts`, all hosts that may have nodes, with this one (see
-    `HostEngine`; if empty, the host may always change); `wanted`, the settings whose change
+    `host_of`; if empty, the host may always change); `wanted`, the settings whose change
     restarts or replaces its instance; `arch`, its architecture; `answered`, true if its engine has
     answered an earlier update; and `seconds`, the time limit for the nodes on other hosts.
     """
@@ -68,9 +67,6 @@ class DockerHostTurnKind(CheckedKind):
 class DockerHostTurn(InternalResource):
     """Created once its host may be changed."""
 
-    def __init__(self, name: str, props: Properties, opts: pulumi.ResourceOptions) -> None:
-        super().__init__(name, {**props, "granted": None}, opts)
-
 
 def _waits(olds: Properties, news: Properties) -> bool:
     settings = news["wanted"]
@@ -80,19 +76,18 @@ def _waits(olds: Properties, news: Properties) -> bool:
         return False
     host, _ = _hosts(news)
     # the first preview of another checkout: the update gets the certificate
-    return (here(host.cert_path) / "key.pem").is_file()
+    return Path(host.cert_path or "", "key.pem").is_file()
 
 
-def _hosts(props: Properties) -> tuple[HostEngine, list[HostEngine]]:
+def _hosts(props: Properties) -> tuple[DockerHost, list[DockerHost]]:
     """The host, and the other hosts."""
-    read_hosts = (read(HostEngine, host) for host in props["hosts"])
-    hosts = [HostEngine(host.name, host.engine, str(here(host.cert_path))) for host in read_hosts]
+    hosts = list(map(host_of, props["hosts"]))
     (changing,) = (host for host in hosts if host.name == props["host"])
     return changing, [host for host in hosts if host is not changing]
 
 
 def _look(
-    engines: Engines, hosts: Iterable[HostEngine]
+    engines: Engines, hosts: Iterable[DockerHost]
 ) -> tuple[list[ClusterNode], dict[str, list[str]]]:
     """The nodes on ``hosts``; and the reasons for each host that is down or has a node down."""
     nodes: list[ClusterNode] = []
@@ -124,13 +119,8 @@ def _wait(
         return
     brokers = [node.address for node in nodes if node.address.can_be_asked]
     try:
-        wait_for(
-            engines,
-            [(node.address, node.id) for node in nodes],
-            brokers,
-            cluster.id,
-            deadline=seconds,
-            progress=operation.log,
+        RunningCluster(engines, brokers, cluster.id, say=operation.log, deadline=seconds).wait_for(
+            [(node.address, node.id) for node in nodes]
         )
     except EarshotError as error:
         raise EarshotError(

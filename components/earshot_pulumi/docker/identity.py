@@ -14,7 +14,6 @@ from earshot_pulumi.docker.on_engines import (
     TargetStack,
     another_clusters_data,
     held_by_cluster,
-    spots,
 )
 
 TO_BE_MADE: Final = "made by the update"
@@ -37,8 +36,7 @@ def decided(
     For a stack without an id in its state (``current`` is None), or with another one in its file
     (``configured``).
     """
-    planned = spots(target.hosts, target.containers.values())
-    volumes = held_by_cluster(target.stack, planned, objects)
+    volumes = held_by_cluster(target, objects)
     if current is not None and configured and current in volumes:
         text = (
             f"`cluster_id: {configured}` is not the id of this stack's cluster, which is {current} "
@@ -47,7 +45,7 @@ def decided(
         return current, [text]
     recorded_id = own_id(target.stack, state_dir)
     id = configured or (recorded_id if recorded_id in volumes else None)
-    return id or new_cluster_id(), list(another_clusters_data(target.stack, id, planned, objects))
+    return id or new_cluster_id(), list(another_clusters_data(target, id, objects))
 
 
 def remember(state_dir: Path, cluster_id: str) -> None:

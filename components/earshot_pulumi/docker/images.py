@@ -14,7 +14,6 @@ from earshot.aws.ecr import ecr_image
 from earshot.config.docker_host import DockerHost
 from earshot.engine import address_of, root_cause
 from earshot.errors import EarshotError
-from earshot_pulumi.docker.clusters import HostEngine
 from earshot_pulumi.docker.container_address import Engines, asking
 from earshot_pulumi.docker.on_engines import TargetStack
 
@@ -44,7 +43,7 @@ def _images(target: TargetStack) -> list[tuple[DockerHost, str]]:
     return [(target.hosts[index], image) for index, image in sorted(images.items())]
 
 
-def has_image(engines: Engines, host: DockerHost | HostEngine, image: str) -> bool:
+def has_image(engines: Engines, host: DockerHost, image: str) -> bool:
     """True if the engine of ``host`` has ``image``. Raises EarshotError if the engine fails."""
     with asking(f"Docker host {host.name}", host):
         try:

@@ -14,7 +14,7 @@ from earshot_pulumi.deployment import child_name
 from earshot_pulumi.docker import labels, on_engines
 from earshot_pulumi.docker.container_address import Engines, asking, incarnation
 from earshot_pulumi.driver import not_stopped
-from earshot_pulumi.provider.internal import types_of
+from earshot_pulumi.provider.internal import outputs_of, types_of
 from earshot_pulumi.provider.kind import Outputs
 
 GRACE: Final = 60
@@ -61,17 +61,14 @@ def _incarnations(
     stack: str, planned: DockerPlan, resources: Mapping[str, Outputs]
 ) -> dict[int, str]:
     """The incarnation of each container that an update saw in sync, by node id."""
-    types = types_of("DockerReadiness")
-    names = {child_name(stack, f"{node.roles[0]}-{node.id}") for node in planned.plan.nodes}
-    outputs = [
-        resource["outputs"]
-        for urn, resource in resources.items()
-        if resource["type"] in types and urn.rpartition("::")[2] in names
-    ]
+    outputs = outputs_of(resources, *types_of("DockerReadiness"))
+    names = {
+        node.id: child_name(stack, f"{node.roles[0]}-{node.id}") for node in planned.plan.nodes
+    }
     return {
-        int(readiness["nodes"][0]["place"]["node_id"]): str(readiness["incarnation"])
-        for readiness in outputs
-        if not readiness["whole"] and readiness.get("incarnation")
+        id: str(outputs[name]["incarnation"])
+        for id, name in names.items()
+        if outputs.get(name, {}).get("incarnation")
     }
 
 

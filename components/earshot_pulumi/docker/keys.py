@@ -23,14 +23,14 @@ from earshot_pulumi.certificates import store_of
 from earshot_pulumi.docker import put_back, throwaway
 from earshot_pulumi.docker.container_address import Engines, asking
 from earshot_pulumi.properties import here
-from earshot_pulumi.provider.internal import InternalKind, InternalResource
-from earshot_pulumi.provider.kind import Operation, Properties
+from earshot_pulumi.provider.internal import InternalResource
+from earshot_pulumi.provider.kind import Kind, Operation, Properties
 
 _DIGITS: Final = 12
 """Length of a certificate's version in file names."""
 
 
-class DockerKeysKind(InternalKind):
+class DockerKeysKind(Kind):
     """Writes the key store and the authority's certificate into a volume.
 
     Inputs: the Docker `host`; the `volume`, and its path in the node's container (`folder`); the

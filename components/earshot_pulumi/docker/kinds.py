@@ -22,14 +22,13 @@ from earshot_pulumi.docker.container_address import (
 )
 from earshot_pulumi.docker.in_turn import GRACE, NO_QUORUM_GRACE, check_others
 from earshot_pulumi.docker.on_engines import hosts_of
-from earshot_pulumi.docker.readiness import is_intact, majority_runs, repair, wait_for
+from earshot_pulumi.docker.readiness import RunningCluster, is_intact, majority_runs, repair
 from earshot_pulumi.driver import change_or_restore
-from earshot_pulumi.properties import here
-from earshot_pulumi.provider.internal import InternalKind
-from earshot_pulumi.provider.kind import Inputs, Operation, Properties
+from earshot_pulumi.properties import here, read
+from earshot_pulumi.provider.kind import Inputs, Kind, Operation, Properties
 
 
-class DockerStopPreflightKind(InternalKind):
+class DockerStopPreflightKind(Kind):
     """Checks that the other nodes run, and saves the container's definition.
 
     Pulumi's engine deletes a container before it creates the new one, without a check. So each
@@ -41,7 +40,7 @@ class DockerStopPreflightKind(InternalKind):
     DECISIVE = ("settings",)  # the other inputs only locate the container
 
     def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
-        address = ContainerAddress.from_props(news["place"])
+        address = read(ContainerAddress, news["place"])
         with Engines() as engines:
             container = engines.inspect(str(address), address, address.name)
             if container and is_up(container):
@@ -60,7 +59,7 @@ def digest(settings: Inputs) -> pulumi.Output[str]:
     )
 
 
-class DockerReadinessKind(InternalKind):
+class DockerReadinessKind(Kind):
     """Readiness of one node after a change, or of the whole cluster at the end of a run.
 
     The resource is updated if a container was replaced, killed, disconnected or restarted. The
@@ -118,11 +117,11 @@ class DockerReadinessKind(InternalKind):
         with Engines() as engines:
             # the former container has the former listeners
             brokers = _addresses(olds["tellers"])
+            cluster = RunningCluster(engines, brokers, news["cluster_id"], say=operation.log)
 
             def serves(id: str) -> None:
                 if majority_runs(engines, _addresses(olds["voters"])):
-                    cluster = news["cluster_id"]
-                    wait_for(engines, [(address, id)], brokers, cluster, progress=operation.log)
+                    cluster.wait_for([(address, id)])
 
             return put_back.put_back(engines, address, failed_id, definition, serves)
 
@@ -133,15 +132,11 @@ class DockerReadinessKind(InternalKind):
             if wait and (whole or majority_runs(engines, _addresses(props["voters"]))):
                 brokers = _addresses(props["tellers"])
                 reset = functools.partial(_reset_passwords, operation, users) if users else None
-                wait_for(
-                    engines,
-                    nodes,
-                    brokers,
-                    props["cluster_id"],
-                    whole,
-                    progress=operation.log,
-                    reset_passwords=reset,
+                cluster_id, say = props["cluster_id"], operation.log
+                cluster = RunningCluster(
+                    engines, brokers, cluster_id, whole, say, reset_passwords=reset
                 )
+                cluster.wait_for(nodes)
         if wait and not whole:
             put_back.forget(here(props["state_dir"]), nodes[0][0].name)
         return {**props, "incarnation": "" if whole else incarnation(containers[0])}
@@ -154,13 +149,11 @@ def _reset_passwords(operation: Operation, users: Properties, broker: int) -> No
 
 
 def _nodes(props: Properties) -> list[tuple[ContainerAddress, str]]:
-    return [
-        (ContainerAddress.from_props(node["place"]), node["container"]) for node in props["nodes"]
-    ]
+    return [(read(ContainerAddress, node["place"]), node["container"]) for node in props["nodes"]]
 
 
 def _addresses(places: list[Properties]) -> list[ContainerAddress]:
-    return [ContainerAddress.from_props(place) for place in places]
+    return [read(ContainerAddress, place) for place in places]
 
 
 def _is_unchanged(olds: Properties) -> bool:

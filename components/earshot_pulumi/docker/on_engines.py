@@ -5,7 +5,7 @@ Labels on containers and volumes identify a stack's objects, because data outliv
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -88,7 +88,7 @@ class TargetStack:
     def to_props(self) -> Properties:
         """The inputs of a resource, without the containers' environment."""
         props: Properties = write(self)
-        del props["deployment"]  # the update generates it
+        del props["deployment"], props["cluster_id"]  # the preflight decides them
         if not self.network:
             del props["network"]  # as in states of earlier releases
         return props | {
@@ -205,8 +205,7 @@ def problems(target: TargetStack, objects: EngineObjects) -> Iterator[str]:
     yield from _taken_names(target, objects)
     yield from _foreign_data(target, objects)
     if target.cluster_id:  # otherwise `identity` decides the id in this run
-        planned = spots(target.hosts, target.containers.values())
-        yield from another_clusters_data(target.stack, target.cluster_id, planned, objects)
+        yield from another_clusters_data(target, target.cluster_id, objects)
     yield from _moved_controllers(target, objects)
     yield from _taken_ports(target, objects)
 
@@ -278,45 +277,34 @@ def _foreign_data(target: TargetStack, objects: EngineObjects) -> Iterator[str]:
         yield other_voters(voter_ids, ids, "`data: delete` and `pulumi destroy`")
 
 
-Spot = tuple[str, str, int]
-"""A Docker host's name, a volume's name, and the id of the node with its data there."""
-
-
-def spots(hosts: Sequence[DockerHost], containers: Iterable[NodeContainer]) -> set[Spot]:
-    return {
-        (hosts[container.host].name, container.volume, container.node_id)
-        for container in containers
+def own_volumes(target: TargetStack, objects: EngineObjects) -> Iterator[EngineVolume]:
+    """The nodes' existing volumes of the stack. `problems` refuses volumes of other stacks."""
+    planned = {
+        (target.host_of(id), container.volume, id) for id, container in target.containers.items()
     }
-
-
-def own_volumes(
-    stack: str, planned: Collection[Spot], objects: EngineObjects
-) -> Iterator[EngineVolume]:
-    """Volumes of ``stack`` at ``planned`` spots. `problems` refuses volumes of other stacks."""
     for volume in objects.volumes:
-        spot = (volume.host, volume.name, volume.node)
-        if spot in planned and volume.labels.get(labels.STACK) == stack:
+        is_planned = (volume.host, volume.name, volume.node) in planned
+        if is_planned and volume.labels.get(labels.STACK) == target.stack:
             yield volume
 
 
-def held_by_cluster(
-    stack: str, planned: Collection[Spot], objects: EngineObjects
-) -> dict[str, list[EngineVolume]]:
-    """Volumes of ``stack`` at ``planned`` spots, by the cluster id of their data."""
+def held_by_cluster(target: TargetStack, objects: EngineObjects) -> dict[str, list[EngineVolume]]:
+    """The nodes' existing volumes of the stack, by the cluster id of their data."""
     volumes_by_cluster: dict[str, list[EngineVolume]] = {}
-    for volume in own_volumes(stack, planned, objects):
+    for volume in own_volumes(target, objects):
         volumes_by_cluster.setdefault(labels.cluster_id_of(volume.labels), []).append(volume)
     return volumes_by_cluster
 
 
 def another_clusters_data(
-    stack: str, cluster_id: str | None, planned: Collection[Spot], objects: EngineObjects
+    target: TargetStack, cluster_id: str | None, objects: EngineObjects
 ) -> Iterator[str]:
     """One message for each other cluster with data in the volumes of cluster ``cluster_id``.
 
     None means a new cluster.
     """
-    for id, volumes in held_by_cluster(stack, planned, objects).items():
+    stack = target.stack
+    for id, volumes in held_by_cluster(target, objects).items():
         if id == cluster_id:
             continue
         volume_texts = ", ".join(

@@ -42,8 +42,8 @@ from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.in_turn import GRACE
 from earshot_pulumi.docker.on_engines import EngineObjects, TargetStack, hosts_of
 from earshot_pulumi.docker.throwaway import CommandFailed
-from earshot_pulumi.provider.internal import CheckedKind, InternalResource
-from earshot_pulumi.provider.kind import UNKNOWN, Operation, Properties
+from earshot_pulumi.provider.internal import InternalResource
+from earshot_pulumi.provider.kind import UNKNOWN, Kind, Operation, Properties
 from earshot_pulumi.refusals import refuse, refused_settings
 
 AT_ONCE: Final = 8
@@ -96,7 +96,7 @@ _IGNORING_ERRORS = contextlib.suppress(DockerException, OSError, EarshotError)
 """For clean-up that a later step or run repeats."""
 
 
-class EnginePreflightKind(CheckedKind):
+class EnginePreflightKind(Kind):
     """Decides the ids of the cluster and of this deployment, and checks the engines.
 
     Inputs in addition to those of `TargetStack`: `gate`, its digest; `configured`, the cluster id

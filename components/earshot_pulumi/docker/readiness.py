@@ -5,8 +5,11 @@ their ports. Listeners with TLS or SASL do not answer without keys. If the stack
 with no other listener is ready when it accepts connections.
 """
 
+from __future__ import annotations
+
 import functools
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -94,47 +97,41 @@ def majority_runs(engines: Engines, voters: Sequence[ContainerAddress]) -> bool:
     return sum(runs(engines, address) for address in voters) * 2 > len(voters)
 
 
-def wait_for(
-    engines: Engines,
-    nodes: Sequence[tuple[ContainerAddress, str]],
-    brokers: Sequence[ContainerAddress],
-    cluster_id: str,
-    whole: bool = False,
-    deadline: float = DEADLINE,
-    progress: Say = lambda _: None,
-    reset_passwords: ResetPasswords | None = None,
-) -> None:
-    """Returns when each of ``nodes`` (address, container id) answers and is in sync.
+@dataclass
+class RunningCluster:
+    """The containers of a cluster, and how to wait for them."""
 
-    A broker must also serve clients through each of its listeners, with a login where required. If
-    it refuses a login that another broker accepts, it has lost its users (KAFKA-20774), and
-    ``reset_passwords`` sets their passwords again.
+    engines: Engines
+    brokers: Sequence[ContainerAddress]
+    """Brokers that report the quorum."""
+    cluster_id: str
+    whole: bool = False
+    """True: partitions without a leader must be in sync, too."""
+    say: Say = lambda _: None
+    """Gets the progress of a wait."""
+    deadline: float = DEADLINE
+    reset_passwords: ResetPasswords | None = None
 
-    Requests about the quorum go to ``brokers``. With ``whole``, partitions without a leader must
-    be in sync too. A broker of another cluster than ``cluster_id`` is not ready. Raises
-    EarshotError with the last lines of a container's log if it ended, restarts in a loop, or is not
-    ready within ``deadline`` seconds.
-    """
-    quorum = _Quorum(engines, brokers)
-    drivers = [
-        ContainerDriver(engines, address, id, quorum, cluster_id, whole, progress, reset_passwords)
-        for address, id in nodes
-    ]
-    driver.wait_for(drivers, deadline, progress, _AGAIN, quorum.begin_round)
+    def wait_for(self, nodes: Sequence[tuple[ContainerAddress, str]]) -> None:
+        """Returns when each of ``nodes`` (address, container id) answers and is in sync.
 
+        A broker must also serve clients through each of its listeners, with a login where required.
+        If it refuses a login that another broker accepts, it has lost its users (KAFKA-20774), and
+        `reset_passwords` sets their passwords again.
 
-class _Quorum:
-    """The quorum as brokers report it, requested at most once in each round of a wait."""
+        A broker of another cluster is not ready. Raises EarshotError with the last lines of a
+        container's log if it ended, restarts in a loop, or is not ready in time.
+        """
+        drivers = [ContainerDriver(self, address, id) for address, id in nodes]
+        driver.wait_for(drivers, self.deadline, self.say, _AGAIN, self._begin_round)
 
-    def __init__(self, engines: Engines, brokers: Sequence[ContainerAddress]) -> None:
-        self._engines, self.brokers = engines, brokers
-
-    def begin_round(self, waiting: Sequence[NodeDriver]) -> None:
+    def _begin_round(self, waiting: Sequence[NodeDriver]) -> None:
         names = [node.name for node in waiting]
         self.brokers = sorted(self.brokers, key=lambda broker: broker.name not in names)
-        self.current = functools.cache(self._request)
+        # requested at most once in each round
+        self.quorum = functools.cache(self._request_quorum)
 
-    def _request(self) -> Quorum | None:
+    def _request_quorum(self) -> Quorum | None:
         """The quorum by the first broker that answers; None if there is no broker to ask.
 
         Raises ExchangeError if none answers.
@@ -142,7 +139,7 @@ class _Quorum:
         last_error: ExchangeError | None = None
         for broker in self.brokers:
             try:
-                client = self._engines.of(broker)
+                client = self.engines.of(broker)
                 return inner_listener.quorum(client, broker.name, broker.endpoint)
             except ExchangeError as reason:
                 last_error = reason
@@ -156,22 +153,12 @@ class _Quorum:
 class ContainerDriver(ListeningNode):
     """A node in its container ``id``."""
 
-    def __init__(
-        self,
-        engines: Engines,
-        address: ContainerAddress,
-        id: str,
-        quorum: _Quorum,
-        cluster_id: str,
-        whole: bool,
-        say: Say,
-        reset_passwords: ResetPasswords | None,
-    ) -> None:
+    def __init__(self, cluster: RunningCluster, address: ContainerAddress, id: str) -> None:
         self._listeners = {listener.name: listener for listener in address.clients}
-        super().__init__(address.name, self._listeners, say, str(address))
-        self._engines, self._address, self._id, self._quorum = engines, address, id, quorum
-        self._cluster_id, self._whole, self._reset = cluster_id, whole, reset_passwords
-        self._restarts = inspected(engines, address, id)["RestartCount"]
+        super().__init__(address.name, self._listeners, cluster.say, str(address))
+        self._cluster, self._engines = cluster, cluster.engines
+        self._address, self._id = address, id
+        self._restarts = inspected(cluster.engines, address, id)["RestartCount"]
 
     def lacks(self) -> str:
         try:
@@ -184,22 +171,24 @@ class ContainerDriver(ListeningNode):
 
         Raises ExchangeError.
         """
-        address, client = self._address, self._engines.of(self._address)
+        address, cluster = self._address, self._cluster
+        client = cluster.engines.of(address)
         if not address.can_be_asked:
             inner_listener.check_health(client, self._id, address.endpoint)
             if address.broker:
                 return ""
         else:
             state = inner_listener.state(client, self._id, address.endpoint)
-            if state.cluster_id not in (self._cluster_id, ""):
+            if state.cluster_id not in (cluster.cluster_id, ""):
                 return (
-                    f"answers as a broker of cluster {state.cluster_id}, not of {self._cluster_id}"
+                    f"answers as a broker of cluster {state.cluster_id}, not of "
+                    f"{cluster.cluster_id}"
                 )
             if address.node_id not in state.brokers:
                 return "does not list itself among the brokers"
-            if lagging := state.lagging_partitions(address.node_id, only_led=not self._whole):
+            if lagging := state.lagging_partitions(address.node_id, only_led=not cluster.whole):
                 return f"{len(lagging)} partition(s) not in sync"
-        if not address.voter or (quorum := self._quorum.current()) is None:
+        if not address.voter or (quorum := cluster.quorum()) is None:
             return ""
         lag = quorum.lag(address.node_id)
         return "" if lag is not None and lag <= CAUGHT_UP_MS else "behind the quorum's leader"
@@ -208,14 +197,14 @@ class ContainerDriver(ListeningNode):
         return failure(self._engines, self._address, self._id, self._listeners[listener])
 
     def other_logins(self, listener: str) -> Iterator[Failure | None]:
-        for broker in self._quorum.brokers:
+        for broker in self._cluster.brokers:
             if broker.node_id != self._address.node_id and runs(self._engines, broker):
                 for inner in (inner for inner in broker.clients if inner.name == listener):
                     yield failure(self._engines, broker, broker.name, inner)
 
     def reset_passwords(self) -> None:
-        if self._reset is not None:
-            self._reset(self._address.node_id)
+        if self._cluster.reset_passwords is not None:
+            self._cluster.reset_passwords(self._address.node_id)
 
     def last_lines(self, count: int) -> str:
         return _last_lines(log_of(self._engines, self._address, self._id), count)

@@ -16,6 +16,7 @@ from earshot.validation.deadline import Deadline
 from earshot.validation.failure import UNKNOWN_TO_BROKER
 from earshot_pulumi.certificates import store_of
 from earshot_pulumi.docker.container_address import ContainerAddress, Engines, failure
+from earshot_pulumi.properties import read, write
 from earshot_pulumi.provider.kind import Properties
 from earshot_pulumi.users import Users, UsersKind, client_of, kept_passwords, logins
 
@@ -50,7 +51,7 @@ class DockerUsersKind(UsersKind):
     def refused(self, props: Properties) -> list[str]:
         problems = []
         with Engines() as engines:
-            for address in map(ContainerAddress.from_props, props["places"]):
+            for address in (read(ContainerAddress, place) for place in props["places"]):
                 for listener in filter(lambda client: client.mechanisms, address.clients):
                     login_failure = failure(engines, address, address.name, listener)
                     if login_failure is not None and login_failure.error == UNKNOWN_TO_BROKER:
@@ -100,7 +101,7 @@ def access_inputs(
         "logins": logins(
             plan, lambda node, listener: f"{inter_broker[node.id].host}:{listener.bind_port}"
         ),
-        "places": [address.to_props() for address in addresses if address.broker],
+        "places": [write(address) for address in addresses if address.broker],
     }
 
 

@@ -23,7 +23,6 @@ from earshot_pulumi.docker.on_engines import (
     EngineVolume,
     TargetStack,
     own_volumes,
-    spots,
 )
 from earshot_pulumi.node_data import feature_level, is_formatted, replicas
 from earshot_pulumi.refusals import goes_back, holds_replicas
@@ -57,8 +56,7 @@ def version_problems(
     """
     former_version = former_stack.plan.kafka_version if former_stack else _OLDEST
     version = target.plan.kafka_version
-    planned = spots(target.hosts, target.containers.values())
-    for volume in own_volumes(target.stack, planned, objects):
+    for volume in own_volumes(target, objects):
         volume_version = volume.labels.get(labels.KAFKA, _OLDEST)
         if not (goes_back(version, volume_version) or goes_back(version, former_version)):
             continue

@@ -4,7 +4,8 @@ Pulumi reads the schema from the annotations and docstrings below. They must not
 module does not postpone annotations.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from operator import itemgetter
 from typing import Any, NotRequired, TypedDict, cast
 
 import pulumi
@@ -36,7 +37,7 @@ from earshot_pulumi.outputs import (
 )
 from earshot_pulumi.policy_args import PolicyArgs, policy_document
 from earshot_pulumi.provider.kind import Inputs, Properties
-from earshot_pulumi.provider.resource import PACKAGE
+from earshot_pulumi.provider.resource import output_names, type_token
 
 VANTAGES = {"machine": "local", "network": "docker", "vpc": "aws", "elsewhere": "given"}
 """Maps the place of clients of scope internal to the placement with the same predictions."""
@@ -168,7 +169,7 @@ class Listeners(pulumi.ComponentResource):
         self, name: str, args: ListenersArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         args = cast("ListenersArgs", read_inputs(args, name))
-        super().__init__(f"{PACKAGE}:index:Listeners", name, dict(args), opts)
+        super().__init__(type_token("Listeners"), name, dict(args), opts)
         _check_inputs(name, args)
         inputs: pulumi.Output[Any] = pulumi.Output.all(
             nodes=args.get("nodes"),
@@ -200,38 +201,12 @@ class Listeners(pulumi.ComponentResource):
         )
         # with `inputs` the outputs are unknown while a name is: the plan itself has markers
         approved = pulumi.Output.all(inputs, plan, gate.digest)
-
-        def output(make: Callable[[ClusterPlan], Any]) -> pulumi.Output[Any]:
-            return approved.apply(lambda values: with_run_errors(make)(values[1]))
-
-        def contract(known_plan: ClusterPlan) -> Contract:
-            return Contract.of(known_plan, name, "given")
-
-        self.properties = output(
-            lambda known_plan: {
-                str(node.id): server_properties(known_plan, node) for node in known_plan.nodes
-            }
-        )
-        self.environment = output(
-            lambda known_plan: {
-                str(node.id): environment(known_plan, node) for node in known_plan.nodes
-            }
-        )
-        self.envs = self.environment.apply(
-            lambda variables_by_id: {
-                id: [f"{name}={value}" for name, value in variables.items()]
-                for id, variables in variables_by_id.items()
-            }
-        )
-        self.bootstrap = output(
-            lambda known_plan: {
-                listener.name: listener.bootstrap for listener in contract(known_plan).listeners
-            }
-        )
-        self.contract = output(lambda known_plan: contract(known_plan).model_dump(mode="json"))
+        outputs: Any = approved.apply(lambda values: with_run_errors(_outputs)(name, values[1]))
         self.approved = gate.digest
-        outputs = ("properties", "environment", "envs", "bootstrap", "contract", "approved")
-        self.register_outputs({output: getattr(self, output) for output in outputs})
+        for key in output_names(type(self)):
+            if key != "approved":
+                setattr(self, key, outputs.apply(itemgetter(key)))
+        self.register_outputs({key: getattr(self, key) for key in output_names(type(self))})
 
 
 def _check_inputs(name: str, args: ListenersArgs) -> None:
@@ -305,6 +280,21 @@ def _plan(name: str, args: ListenersArgs, values: Inputs) -> ClusterPlan:
     if len(errors) > 1:
         return unknown_plan
     raise pulumi.RunError(errors.pop())
+
+
+def _outputs(name: str, plan: ClusterPlan) -> Properties:
+    contract = Contract.of(plan, name, "given")
+    variables_by_id = {str(node.id): environment(plan, node) for node in plan.nodes}
+    return {
+        "properties": {str(node.id): server_properties(plan, node) for node in plan.nodes},
+        "environment": variables_by_id,
+        "envs": {
+            id: [f"{name}={value}" for name, value in variables.items()]
+            for id, variables in variables_by_id.items()
+        },
+        "bootstrap": {listener.name: listener.bootstrap for listener in contract.listeners},
+        "contract": contract.model_dump(mode="json"),
+    }
 
 
 def _containers(values: Inputs, plan: ClusterPlan) -> Properties | pulumi.output.Unknown:

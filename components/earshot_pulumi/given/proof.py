@@ -26,21 +26,17 @@ from earshot.validation.terms import Stage
 from earshot_pulumi.outputs import read_inputs
 from earshot_pulumi.provider.kind import (
     UNKNOWN,
-    Difference,
     InvalidInputs,
     Kind,
     Operation,
     OperationFailed,
     Properties,
-    changed,
     has_unknown,
 )
 from earshot_pulumi.provider.resource import EarshotResource, snake_case
 from earshot_pulumi.validation import FAILED, REPORT, failure_kept, unproved, validate
 
 DEFAULTS = {"records": 0, "deadline": 60, "readySeconds": 60}
-DECISIVE = ("contract", "after", "scopes", "records", "client")
-"""Inputs whose change validates the contract again."""
 LOWEST = {"records": 0, "deadline": 1, "readySeconds": 0}
 ASK_SECONDS = 5.0
 """Time limit in seconds of one round of requests to starting brokers."""
@@ -101,6 +97,7 @@ class ProofKind(Kind):
     """Runs `earshot validate` against the contract."""
 
     secrets = ("client",)
+    DECISIVE = ("contract", "after", "scopes", "records", "client")
     interrupted = "interrupted during the proof: nothing was changed, and nothing is proved"
 
     def check(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
@@ -111,8 +108,8 @@ class ProofKind(Kind):
             raise InvalidInputs(reasons)
         return inputs
 
-    def diff(self, operation: Operation, id: str, olds: Properties, news: Properties) -> Difference:
-        return Difference(olds.get("verdict") == FAILED or changed(olds, news, DECISIVE))
+    def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
+        return olds.get("verdict") == FAILED or super().differs(operation, olds, news)
 
     def read(self, operation: Operation, id: str, olds: Properties) -> Properties | None:
         # with only the id, as in `pulumi import`, no proof can be found
@@ -140,7 +137,7 @@ class ProofKind(Kind):
         self, operation: Operation, id: str, olds: Properties, news: Properties
     ) -> Properties:
         with failure_kept({**news, "unproved": []}, "report"):
-            return super().update(operation, id, olds, news)
+            return self.create(operation, news)[1]
 
 
 def _check_scopes(scopes: object) -> None:

@@ -12,7 +12,8 @@ from earshot.config.local import LocalSpec
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.render import server_properties
 from earshot.placement.local import LocalPlan
-from earshot_pulumi.brokers import Begin, Brokers
+from earshot_pulumi.brokers import Brokers
+from earshot_pulumi.change_memory import ChangeRecords
 from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.local import access, quorum
 from earshot_pulumi.outputs import plan_input
@@ -52,14 +53,14 @@ class LocalBrokers(Brokers):
         local: LocalPlan,
         *,
         last_plan: ClusterPlan | None = None,
-        begin: Begin | None = None,
+        records: ChangeRecords | None = None,
         client_config: Path | None = None,
     ) -> None:
         """``last_plan`` is the plan at the end of a change of which ``local`` is a step.
 
         ``client_config`` is a file of client properties, for brokers that require credentials.
         """
-        super().__init__("local:LocalCluster", at, spec, begin)
+        super().__init__("local:LocalCluster", at, spec, records)
         self.root = local.root
         self._heap, self.plan = spec.heap, local.plan
         self._access = {access.KEY: str(client_config)} if client_config else {}
@@ -73,7 +74,6 @@ class LocalBrokers(Brokers):
                 "remove": spec.remove,
                 "wanted": plan_input(last_plan) if last_plan and last_plan != self.plan else None,
                 "gate": self.gate.approved,
-                "cluster_id": None,
                 **self._access,
             },
             self.gated_options(),
@@ -104,8 +104,6 @@ class LocalBrokers(Brokers):
                 "heap": self._heap,
                 "kafka_version": self.plan.kafka_version,
                 "cluster_id": self.cluster_id,
-                "pid": None,
-                "incarnation": None,
                 **certificate_input,
                 **self._access,
             },

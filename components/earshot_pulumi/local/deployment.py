@@ -1,7 +1,6 @@
 """Deploys a cluster of placement local: brokers, outputs, and the proof of its listeners."""
 
 from dataclasses import replace
-from functools import partial
 
 from earshot.config.local import LocalSpec
 from earshot.extras import folder_of
@@ -10,8 +9,7 @@ from earshot.project import Project
 from earshot.transition.change import Change
 from earshot_pulumi.change_memory import (
     AppliedPlan,
-    BegunChange,
-    ProvedChange,
+    ChangeRecords,
     check_renamed,
     correct_memory,
     resources,
@@ -47,12 +45,11 @@ def deploy(at: ClusterContext, spec: LocalSpec) -> Properties:
         spec,
         planned,
         last_plan=target.plan,
-        begin=partial(BegunChange, name, begun, state),
+        records=ChangeRecords(name, change, begun, state),
         client_config=client_config,
     )
     return brokers.proved(
         planned.plan.security,
         contract,
-        partial(ProvedChange, name, change, begun, state),
         client_config=client_config,
     )

@@ -14,16 +14,15 @@ from earshot_pulumi.local import (
     on_disk,
     process,
     quorum,
-    readiness,
     restart,
 )
+from earshot_pulumi.local.readiness import RunningCluster
 from earshot_pulumi.local.record import Record, process_of, running
 from earshot_pulumi.properties import here
-from earshot_pulumi.provider.internal import CheckedKind, InternalKind
-from earshot_pulumi.provider.kind import Operation, Properties
+from earshot_pulumi.provider.kind import Kind, Operation, Properties
 
 
-class LocalPreflightKind(CheckedKind):
+class LocalPreflightKind(Kind):
     """Checks before any node changes: quorum, removals, versions, ports."""
 
     ID_IN = "cluster_id"
@@ -58,7 +57,7 @@ class LocalPreflightKind(CheckedKind):
             data_root.remove(root)
 
 
-class LocalNodeKind(InternalKind):
+class LocalNodeKind(Kind):
     """One Kafka process; its data outlives the resource."""
 
     interrupted = (
@@ -77,12 +76,9 @@ class LocalNodeKind(InternalKind):
 
     def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         launch = _launch(news)  # fetches missing files before the node is stopped
-        client = access.client_properties(news)
         # after a lost state, the node may run although there are no olds
         previous = _previous(olds) if olds else None
-        record = restart.restart(
-            _root(news), launch, previous, news["cluster_id"], client, operation.log
-        )
+        record = restart.restart(_cluster(operation, news), launch, previous)
         return {**news, **_identity(record)}
 
     def read(self, operation: Operation, id: str, olds: Properties) -> Properties | None:
@@ -100,7 +96,7 @@ class LocalNodeKind(InternalKind):
         process.stop(_directory(olds), restart.grace(current))
 
 
-class LocalReadinessKind(InternalKind):
+class LocalReadinessKind(Kind):
     """Waits for one broker after a change, or for the whole cluster at the end of a run."""
 
     ID = "ready"
@@ -113,8 +109,7 @@ class LocalReadinessKind(InternalKind):
         nodes = [int(id) for id in news["nodes"]]
         if not whole and not quorum.serves(root):
             return news  # at a first start all voters start together, and one wait for all follows
-        client, cluster = access.client_properties(news), news["cluster_id"]
-        readiness.wait_for(root, nodes, cluster, client, operation.log)
+        _cluster(operation, news).wait_for(nodes)
         versions = [changes.version_of(quorum.node_directory(root, id)) for id in nodes]
         quorum.mark_serving(root, list(filter(None, versions)), whole=whole)
         return news
@@ -190,6 +185,11 @@ def _previous(olds: Properties) -> process.Launch | None:
         return _launch(olds, fetching=False)
     except EarshotError:
         return None
+
+
+def _cluster(operation: Operation, props: Properties) -> RunningCluster:
+    client = access.client_properties(props)
+    return RunningCluster(_root(props), props["cluster_id"], client, operation.log)
 
 
 def _root(props: Properties) -> Path:

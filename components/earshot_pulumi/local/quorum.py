@@ -121,19 +121,19 @@ def majority_runs(root: Path) -> bool:
 
 def ended(root: Path, except_id: int) -> list[int]:
     """Ids of the nodes under ``root``, except ``except_id``, that have data and do not run."""
-    return [id for id in _other_ids(root, except_id) if _has_ended(root, id)]
+    return [id for id in _ids(root) if id != except_id and _has_ended(root, id)]
 
 
 def suspended(root: Path, except_id: int) -> list[int]:
     """Pids of the suspended nodes under ``root``, except ``except_id``; SIGCONT continues them."""
-    processes = (process_of(node_directory(root, id)) for id in _other_ids(root, except_id))
+    processes = (process_of(node_directory(root, id)) for id in _ids(root) if id != except_id)
     return [process.pid for process in processes if process is not None and is_suspended(process)]
 
 
-def _other_ids(root: Path, except_id: int) -> list[int]:
+def _ids(root: Path) -> list[int]:
+    """The ids of the nodes of the cluster under ``root``."""
     memory = recall(root)
-    ids = {*map(int, memory.voters), *memory.brokers} if memory is not None else set()
-    return sorted(ids - {except_id})
+    return sorted({*map(int, memory.voters), *memory.brokers}) if memory is not None else []
 
 
 def ended_first(root: Path, nodes: Sequence[Node]) -> list[Node]:
@@ -151,9 +151,7 @@ def _has_ended(root: Path, id: int) -> bool:
 
 def running_nodes(root: Path) -> list[int]:
     """Ids of the nodes of the cluster under ``root`` that run. Raises EarshotError."""
-    memory = recall(root)
-    ids = {*map(int, memory.voters), *memory.brokers} if memory is not None else set()
-    return [id for id in sorted(ids) if running(node_directory(root, id)) is not None]
+    return [id for id in _ids(root) if running(node_directory(root, id)) is not None]
 
 
 def any_runs(root: Path) -> bool:

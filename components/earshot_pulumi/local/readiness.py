@@ -1,8 +1,11 @@
 """Waits for brokers: for the whole cluster at a first start, for one broker after a change."""
 
+from __future__ import annotations
+
 import functools
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from confluent_kafka import KafkaException
@@ -48,17 +51,9 @@ class LocalDriver(ListeningNode):
     it serves clients. A separate controller is ready when it accepts connections.
     """
 
-    def __init__(
-        self,
-        root: Path,
-        id: int,
-        cluster_id: str,
-        client: Mapping[str, str],
-        say: Say,
-    ) -> None:
-        """``client`` are Kafka's client properties, for brokers that require credentials."""
-        self._root, self._id, self._cluster_id, self._client = root, id, cluster_id, client
-        self._directory = quorum.node_directory(root, id)
+    def __init__(self, cluster: RunningCluster, id: int) -> None:
+        self._cluster, self._id = cluster, id
+        self._directory = quorum.node_directory(cluster.root, id)
         self._values = values = _started_with(self._directory)
         text = values.get("advertised.listeners")
         listeners = dict(parse_entries(text)) if text else {}
@@ -66,14 +61,14 @@ class LocalDriver(ListeningNode):
         key = "inter.broker.listener.name" if self._is_broker else "controller.listener.names"
         self._listener = values.get(key, "")
         self._address = listeners.get(self._listener)  # None if its settings are lost
-        self._clients = client_settings(values, client, root / FOLDER) if self._is_broker else {}
-        super().__init__(f"node {id}", self._clients, say)
+        self._clients = cluster.client_settings(values) if self._is_broker else {}
+        super().__init__(f"node {id}", self._clients, cluster.say)
 
     @functools.cached_property
     def _admin(self) -> AdminClient:
         host = self._address.host if self._address is not None else ""
         family = _family(self._values, self._listener) if host == "localhost" else {}
-        return _admin(str(self._address), access(self._values, self._client) | family)
+        return _admin(str(self._address), access(self._values, self._cluster.client) | family)
 
     def check_alive(self) -> None:
         if running(self._directory) is None:
@@ -84,9 +79,7 @@ class LocalDriver(ListeningNode):
         if not _listens(self._directory, self._listener):
             return NO_ANSWER
         if self._is_broker:
-            reason = _broker_lacks(
-                self._root, self._id, self._admin, str(self._address), self._cluster_id
-            )
+            reason = self._broker_lacks()
             return reason if reason == NO_ANSWER else self.unserved() or reason
         return "" if not self._address or accepts_connections(self._address) else NO_ANSWER
 
@@ -99,26 +92,23 @@ class LocalDriver(ListeningNode):
             return NO_ANSWER
         if not self._is_broker:
             return self.lacks()
-        state = _broker_lacks(
-            self._root, self._id, self._admin, str(self._address), self._cluster_id
-        )
+        state = self._broker_lacks()
         # `client` may have the credentials of this update's settings, not those of the node
-        is_unknown = state == NO_ANSWER and not own_access(self._values) and self._needs_client
-        return "" if is_unknown else state
+        needs_client = access(self._values, self._cluster.client) and not own_access(self._values)
+        return "" if state == NO_ANSWER and needs_client else state
 
     def is_member(self) -> bool:
         """True if this is a broker that answers and has registered with the quorum."""
         if not self._is_broker or not _listens(self._directory, self._listener):
             return False
-        at = (self._admin, str(self._address), self._cluster_id)
         try:
-            return _broker_lacks(self._root, self._id, *at) != NO_ANSWER
+            return self._broker_lacks() != NO_ANSWER
         except EarshotError:  # another cluster's broker
             return False
 
-    @property
-    def _needs_client(self) -> bool:
-        return bool(access(self._values, self._client))
+    def _broker_lacks(self) -> str:
+        cluster, address = self._cluster, str(self._address)
+        return _broker_lacks(cluster.root, self._id, self._admin, address, cluster.cluster_id)
 
     def last_lines(self, count: int) -> str:
         return last_log_lines(self._directory, count)
@@ -135,10 +125,9 @@ class LocalDriver(ListeningNode):
         return None
 
     def other_logins(self, listener: str) -> Iterator[Failure | None]:
-        for directory in sorted(self._root.glob("node-*")):
+        for directory in sorted(self._cluster.root.glob("node-*")):
             if directory != self._directory and running(directory) is not None:
-                values = _started_with(directory)
-                accesses = client_settings(values, self._client, self._root / FOLDER)
+                accesses = self._cluster.client_settings(_started_with(directory))
                 if listener in accesses:
                     listens = _listens(directory, listener)
                     yield login_failure(accesses[listener]) if listens else NOT_LISTENING
@@ -147,7 +136,7 @@ class LocalDriver(ListeningNode):
         from earshot.certificates.store import Store
         from earshot_pulumi.local.users import reset_passwords  # slow to import
 
-        reset_passwords(Store(self._root / FOLDER), str(self._address), self._values)
+        reset_passwords(Store(self._cluster.root / FOLDER), str(self._address), self._values)
 
 
 def _listens(directory: Path, listener: str) -> bool:
@@ -168,22 +157,6 @@ def _started_with(directory: Path) -> Mapping[str, str]:
     return read_properties(started_with(directory)).values
 
 
-def wait_for(
-    root: Path,
-    nodes: Iterable[int],
-    cluster_id: str,
-    client: Mapping[str, str] | None = None,
-    progress: Say = lambda _: None,
-    deadline: float = DEADLINE,
-) -> None:
-    """Returns when all ``nodes`` (ids) of the cluster under ``root`` are ready.
-
-    Raises EarshotError like `driver.wait_for`, and if another cluster answers.
-    """
-    drivers = [LocalDriver(root, id, cluster_id, client or {}, progress) for id in nodes]
-    driver.wait_for(drivers, deadline, progress, AGAIN)
-
-
 class _Other(NodeDriver):
     """A node that must be in sync before another one is stopped."""
 
@@ -200,34 +173,46 @@ class _Other(NodeDriver):
         return ""
 
 
-def wait_for_others(
-    root: Path,
-    id: int,
-    cluster_id: str,
-    client: Mapping[str, str],
-    progress: Say = lambda _: None,
-    deadline: float = DEADLINE,
-) -> None:
-    """Returns when all running nodes under ``root`` except ``id`` are in sync.
+@dataclass(frozen=True)
+class RunningCluster:
+    """The cluster under ``root``, and how long to wait for its nodes."""
 
-    Returns at once if ``id`` itself is not: its restart takes no replica away. Raises EarshotError.
-    """
-    nodes = {
-        node: LocalDriver(root, node, cluster_id, client, progress)
-        for node in quorum.running_nodes(root)
-    }
-    if id in nodes and not nodes[id].hindrance():
-        others = [_Other(other) for node, other in nodes.items() if node != id]
-        driver.wait_for(others, deadline, progress, AGAIN)
+    root: Path
+    cluster_id: str
+    client: Mapping[str, str] = field(default_factory=dict)
+    """Kafka's client properties, for brokers that require credentials."""
+    say: Say = lambda _: None
+    """Gets the progress of a wait."""
+    deadline: float = DEADLINE
 
+    def client_settings(self, values: Mapping[str, str]) -> dict[str, Properties]:
+        """Librdkafka's settings for each client listener of a node with the settings ``values``."""
+        return client_settings(values, self.client, self.root / FOLDER)
 
-def serve_clients(root: Path, cluster_id: str, client: Mapping[str, str]) -> bool:
-    """True if a running broker of the cluster under ``root`` answers as one of its members."""
-    nodes = (
-        LocalDriver(root, node, cluster_id, client, lambda _: None)
-        for node in quorum.running_nodes(root)
-    )
-    return any(node.is_member() for node in nodes)
+    def wait_for(self, ids: Iterable[int]) -> None:
+        """Returns when the nodes with these ``ids`` are ready.
+
+        Raises EarshotError like `driver.wait_for`, and if another cluster answers.
+        """
+        self._wait([LocalDriver(self, id) for id in ids])
+
+    def wait_for_others(self, id: int) -> None:
+        """Returns when all running nodes except ``id`` are in sync.
+
+        Returns at once if ``id`` itself is not: its restart takes no replica away. Raises
+        EarshotError.
+        """
+        nodes = {node: LocalDriver(self, node) for node in quorum.running_nodes(self.root)}
+        if id in nodes and not nodes[id].hindrance():
+            self._wait([_Other(other) for node, other in nodes.items() if node != id])
+
+    def serves_clients(self) -> bool:
+        """True if a running broker answers as a member of the cluster."""
+        nodes = (LocalDriver(self, id) for id in quorum.running_nodes(self.root))
+        return any(node.is_member() for node in nodes)
+
+    def _wait(self, nodes: Sequence[NodeDriver]) -> None:
+        driver.wait_for(nodes, self.deadline, self.say, AGAIN)
 
 
 def _family(values: Mapping[str, str], listener: str) -> dict[str, str]:

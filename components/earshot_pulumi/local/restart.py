@@ -1,7 +1,6 @@
 """Restarts one node of a cluster, with its former settings again if it does not come up."""
 
 import contextlib
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from earshot.listeners.listed import listed
 from earshot.listeners.properties import read_properties
 from earshot_pulumi.driver import (
     CatchingUp,
-    Say,
     change_or_restore,
     not_stopped,
     start_with_former_settings,
@@ -22,7 +20,7 @@ from earshot_pulumi.local import quorum
 from earshot_pulumi.local.changes import find_kafka, started_with, version_of
 from earshot_pulumi.local.node_files import as_written, prune
 from earshot_pulumi.local.process import Launch, check_java, check_room, start, stop
-from earshot_pulumi.local.readiness import serve_clients, wait_for, wait_for_others
+from earshot_pulumi.local.readiness import RunningCluster
 from earshot_pulumi.local.record import Record, running
 from earshot_pulumi.writing import writing
 
@@ -35,50 +33,35 @@ GRACE_WITHOUT_QUORUM = 3.0
 """Seconds if there is no quorum: leaderships cannot be handed over, and all data is on disk."""
 
 
-def restart(
-    root: Path,
-    launch: Launch,
-    previous: Launch | None,
-    cluster_id: str,
-    client: Mapping[str, str],
-    progress: Say = print,
-) -> Record:
+def restart(cluster: RunningCluster, launch: Launch, previous: Launch | None) -> Record:
     """The node's process, started by ``launch`` unless it already runs with these settings.
 
     If the cluster serves, this waits for the node. If the node does not come up, it is started
     again with the settings and files that it ran with: by ``previous``, or as its process and its
     folder tell. A node that serves but is not in sync yet counts as up; its readiness resource
-    waits for the rest. ``client`` are Kafka's client properties, for nodes that require credentials
-    of each other. Raises EarshotError, which says how the node was left.
+    waits for the rest. Raises EarshotError, which says how the node was left.
     """
 
     def waiting() -> None:
-        progress(f"waiting for another update, which restarts a node of {root}")
+        cluster.say(f"waiting for another update, which restarts a node of {cluster.root}")
 
-    with writing("the cluster", root):
+    with writing("the cluster", cluster.root):
         locked = contextlib.ExitStack()
         # two updates run after `pulumi cancel`, or with two backends
-        locked.enter_context(cache.exclusive(root / LOCK, waiting))
+        locked.enter_context(cache.exclusive(cluster.root / LOCK, waiting))
     with locked:
-        return _restart(root, launch, previous, cluster_id, client, progress)
+        return _restart(cluster, launch, previous)
 
 
-def _restart(
-    root: Path,
-    launch: Launch,
-    previous: Launch | None,
-    cluster_id: str,
-    client: Mapping[str, str],
-    progress: Say,
-) -> Record:
+def _restart(cluster: RunningCluster, launch: Launch, previous: Launch | None) -> Record:
     former_record = running(launch.directory)
     is_to_stop = former_record is not None and former_record.digest != launch.digest
-    serving = quorum.serves(root) or (is_to_stop and _serves_unseen(root, cluster_id, client))
+    serving = quorum.serves(cluster.root) or (is_to_stop and _serves_unseen(cluster))
 
     def started(record: Record) -> Record:
         if serving:
             with contextlib.suppress(CatchingUp):
-                wait_for(root, [launch.id], cluster_id, client, progress)
+                cluster.wait_for([launch.id])
             prune(launch.directory)
         return record
 
@@ -93,22 +76,22 @@ def _restart(
         previous = replace(previous, started_with=started_with(launch.directory))
     if former_record is not None:
         if serving:
-            _check_others(root, launch.id, cluster_id, client, progress)
+            _check_others(cluster, launch.id)
         check_room(launch)
         check_java(launch)
-    stop(launch.directory, grace(root))
+    stop(launch.directory, grace(cluster.root))
     return change_or_restore(
-        lambda: started(start(launch, cluster_id)),
-        lambda: _start_former(root, previous, cluster_id, client, progress) if previous else None,
+        lambda: started(start(launch, cluster.cluster_id)),
+        lambda: _start_former(cluster, previous) if previous else None,
     )
 
 
-def _serves_unseen(root: Path, cluster_id: str, client: Mapping[str, str]) -> bool:
+def _serves_unseen(cluster: RunningCluster) -> bool:
     """True if the cluster serves, and the update that started it was interrupted before it saw
     that. Records it."""
-    if not quorum.majority_runs(root) or not serve_clients(root, cluster_id, client):
+    if not quorum.majority_runs(cluster.root) or not cluster.serves_clients():
         return False
-    quorum.mark_serving(root, [], whole=True)
+    quorum.mark_serving(cluster.root, [], whole=True)
     return True
 
 
@@ -141,20 +124,18 @@ def _running_launch(launch: Launch, record: Record) -> Launch | None:
     )
 
 
-def _check_others(
-    root: Path, id: int, cluster_id: str, client: Mapping[str, str], progress: Say
-) -> None:
+def _check_others(cluster: RunningCluster, id: int) -> None:
     """Returns once all other nodes are in sync. Raises EarshotError if one has ended, is suspended
     or does not catch up in time."""
-    if ended := quorum.ended(root, except_id=id):
+    if ended := quorum.ended(cluster.root, except_id=id):
         nodes = f"node {listed(ended)}"
         again = f"run the same command again: it starts {nodes} first"
         raise not_stopped(f"node {id}", "down already", nodes, again)
-    if pids := " ".join(map(str, quorum.suspended(root, except_id=id))):
+    if pids := " ".join(map(str, quorum.suspended(cluster.root, except_id=id))):
         again = f"continue it (`kill -CONT {pids}`), then run the same command again"
         raise not_stopped(f"node {id}", "suspended by a signal", f"process {pids}", again)
     try:
-        wait_for_others(root, id, cluster_id, client, progress)
+        cluster.wait_for_others(id)
     except EarshotError as error:
         again = (
             "wait until they are in sync, then run the same command again; if they cannot be, "
@@ -171,17 +152,15 @@ def grace(root: Path) -> float:
         return GRACE  # the voters are unknown
 
 
-def _start_former(
-    root: Path, previous: Launch, cluster_id: str, client: Mapping[str, str], progress: Say
-) -> str:
+def _start_former(cluster: RunningCluster, previous: Launch) -> str:
     """Starts the node by ``previous``. Returns its state as text, for a message."""
-    progress(f"node {previous.id} did not come up: starting it again with its former settings")
+    cluster.say(f"node {previous.id} did not come up: starting it again with its former settings")
 
     def start_again() -> None:
         stop(previous.directory, GRACE_WITHOUT_QUORUM)
-        start(previous, cluster_id)
+        start(previous, cluster.cluster_id)
 
     def serves(_: None) -> None:
-        wait_for(root, [previous.id], cluster_id, client, progress)
+        cluster.wait_for([previous.id])
 
     return start_with_former_settings(start_again, serves, "started")

@@ -5,7 +5,7 @@ or deletes the resources by their former types. This plugin replaces `pulumi-pyt
 no longer exist.
 """
 
-from earshot_pulumi.provider.internal import DYNAMIC, InternalKind
+from earshot_pulumi.provider.internal import DYNAMIC
 from earshot_pulumi.provider.kind import Difference, Kind, Operation, Properties
 
 KINDS = {
@@ -21,7 +21,7 @@ GONE = ("AwsPreflight", "ClusterIdentity", "DockerPreflight", "GateApproval", "G
 """Former types without a current one; their deletion does nothing."""
 
 
-class FormerKind(InternalKind):
+class FormerKind(Kind):
     """Reads and deletes a former resource by its current ``kind``."""
 
     def __init__(self, kind: Kind) -> None:

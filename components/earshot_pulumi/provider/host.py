@@ -171,21 +171,19 @@ class Servicer(sdk.ProviderServicer):
 
     @_reported
     async def Check(self, request: proto.CheckRequest, context: Context) -> proto.CheckResponse:
-        kind, operation = self._called(request)
+        kind = self._kind(request)
         olds, news = plain_properties(request.olds), plain_properties(request.news)
         try:
-            check = functools.partial(kind.check, operation, olds, news)
-            inputs = await self._run(check, kind.interrupted)
+            inputs = await self._operate(request, kind.check, olds, news)
         except InvalidInputs as error:
             return _failures(request.news, error)
         return proto.CheckResponse(inputs=message(inputs, request.news, kind.secrets))
 
     @_reported
     async def Diff(self, request: proto.DiffRequest, context: Context) -> proto.DiffResponse:
-        kind, operation = self._called(request)
+        kind = self._kind(request)
         olds, news = plain_properties(request.olds), plain_properties(request.news)
-        diff = functools.partial(kind.diff, operation, request.id, olds, news)
-        difference = await self._run(diff, kind.interrupted)
+        difference = await self._operate(request, kind.diff, request.id, olds, news)
         response = proto.DiffResponse
         return response(
             changes=response.DIFF_SOME if difference.changed else response.DIFF_NONE,
@@ -195,20 +193,18 @@ class Servicer(sdk.ProviderServicer):
 
     @_reported
     async def Create(self, request: proto.CreateRequest, context: Context) -> proto.CreateResponse:
-        kind, operation = self._called(request, preview=request.preview)
+        kind = self._kind(request)
         news = plain_properties(request.properties)
-        create = functools.partial(kind.create, operation, news)
-        id, outputs = await self._run(create, kind.interrupted)
+        id, outputs = await self._operate(request, kind.create, news)
         properties = message(outputs, request.properties, kind.secrets)
         return proto.CreateResponse(id="" if request.preview else id, properties=properties)
 
     @_reported
     async def Update(self, request: proto.UpdateRequest, context: Context) -> proto.UpdateResponse:
-        kind, operation = self._called(request, preview=request.preview)
+        kind = self._kind(request)
         olds, news = plain_properties(request.olds), plain_properties(request.news)
-        update = functools.partial(kind.update, operation, request.id, olds, news)
         try:
-            outputs = await self._run(update, kind.interrupted)
+            outputs = await self._operate(request, kind.update, request.id, olds, news)
         except FailedUpdate as error:
             details = _kept_in_state(request, str(error), error.outputs, kind.secrets)
             context.set_trailing_metadata((("grpc-status-details-bin", details),))
@@ -217,10 +213,9 @@ class Servicer(sdk.ProviderServicer):
 
     @_reported
     async def Read(self, request: proto.ReadRequest, context: Context) -> proto.ReadResponse:
-        kind, operation = self._called(request)
+        kind = self._kind(request)
         olds = plain_properties(request.properties)
-        read = functools.partial(kind.read, operation, request.id, olds)
-        outputs = await self._run(read, kind.interrupted)
+        outputs = await self._operate(request, kind.read, request.id, olds)
         if outputs is None:
             return proto.ReadResponse()
         properties = message(outputs, request.properties, kind.secrets)
@@ -228,24 +223,27 @@ class Servicer(sdk.ProviderServicer):
 
     @_reported
     async def Delete(self, request: proto.DeleteRequest, context: Context) -> empty_pb2.Empty:
-        kind, operation = self._called(request)
+        kind = self._kind(request)
         # inputs whose change does not update the resource are newer than its outputs
         olds = plain_properties(request.properties) | plain_properties(request.old_inputs)
-        delete = functools.partial(kind.delete, operation, request.id, olds)
-        await self._run(delete, kind.interrupted)
+        await self._operate(request, kind.delete, request.id, olds)
         return empty_pb2.Empty()
 
-    def _called(self, request: Any, *, preview: bool = False) -> tuple[Kind, Operation]:
-        """The kind that ``request`` names in its URN, and the operation on it."""
-        token = request.urn.split("::")[2].rpartition("$")[2]
+    def _kind(self, request: Any) -> Kind:
+        """The kind that ``request`` names in its URN."""
+        return self._parts.kind(request.urn.split("::")[2].rpartition("$")[2])
+
+    async def _operate(self, request: Any, act: Callable[..., T], *values: Any) -> T:
+        """The result of ``act``, a method of the kind, for an operation and ``values``."""
         operation = Operation(
             urn=request.urn,
-            preview=preview,
+            preview=getattr(request, "preview", False),
             cancelled=self._cancelled,
             log=functools.partial(self._log, request.urn),
             config=self._config,
         )
-        return self._parts.kind(token), operation
+        act_with_values = functools.partial(act, operation, *values)
+        return await self._run(act_with_values, self._kind(request).interrupted)
 
     def _log(self, urn: str, text: str, is_warning: bool = False) -> None:
         severity = engine_pb2.WARNING if is_warning else engine_pb2.INFO
@@ -260,20 +258,13 @@ class Servicer(sdk.ProviderServicer):
         text ``interrupted`` after `CANCEL_SECONDS`.
         """
         call = asyncio.get_running_loop().run_in_executor(self._threads, act)
-        try:
-            return await self._until_cancelled(call, interrupted)
-        except Interrupted:
-            raise Interrupted(interrupted) from None
-
-    async def _until_cancelled(self, call: asyncio.Future[T], interrupted: str) -> T:
-        while not call.done():
-            if self._cancelled.is_set():
-                await asyncio.wait([call], timeout=CANCEL_SECONDS)
-                if not call.done():
-                    raise Interrupted(interrupted)
-                break
+        while not (call.done() or self._cancelled.is_set()):
             await asyncio.wait([call], timeout=0.1)
-        return call.result()
+        await asyncio.wait([call], timeout=CANCEL_SECONDS)
+        with contextlib.suppress(Interrupted):
+            if call.done():
+                return call.result()
+        raise Interrupted(interrupted)
 
 
 def _failures(inputs: struct_pb2.Struct, error: InvalidInputs) -> proto.CheckResponse:

@@ -1,9 +1,11 @@
 """The interface of a custom resource's behaviour, independent of the plugin protocol."""
 
 import threading
-from collections.abc import Callable, Collection, Mapping, MutableMapping
+from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
+
+from earshot.errors import EarshotError
 
 Properties = dict[str, Any]
 """Inputs or outputs of a resource by schema name (camelCase): plain data, `UNKNOWN` included."""
@@ -97,34 +99,72 @@ class Operation:
             raise Interrupted("interrupted")
 
 
-class Kind(Protocol):
-    """The behaviour of one type of custom resource. Each call of a method has its own thread."""
+class Kind:
+    """The behaviour of one type of custom resource, which is created and updated in the same way.
+
+    Each call of a method has its own thread.
+    """
 
     secrets: Collection[str] = ()
     """Inputs and outputs that are always secret. Others are secret if the program marks them."""
     interrupted: str = "interrupted"
     """The error of an operation that the engine cancelled. It names what may be incomplete."""
+    ID: str = ""
+    """The fixed id of its resource."""
+    ID_IN: str = ""
+    """The output that is the id, if it is not fixed."""
+    DECISIVE: tuple[str, ...] = ()
+    """The inputs whose change updates the resource. Empty: all inputs except those in `IDLE`."""
+    IDLE: tuple[str, ...] = ()
+    """The inputs whose change does not update the resource."""
+
+    def problems(self, operation: Operation, olds: Properties, news: Properties) -> Iterable[str]:
+        """Why ``news`` must not replace ``olds``, which are empty at first.
+
+        May complete ``news``. An EarshotError that it raises becomes one more problem.
+        """
+        return ()
 
     def check(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
-        """The inputs with their defaults. Raises InvalidInputs."""
+        """The inputs with their defaults. Raises InvalidInputs if they have `problems`."""
+        problems: list[str] = []
+        try:
+            for problem in self.problems(operation, olds, news):
+                problems.append(problem)
+        except EarshotError as error:
+            problems.append(str(error))
+        if problems:
+            raise InvalidInputs({"": "\n" + "\n".join(f"- {problem}" for problem in problems)})
         return news
+
+    def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
+        """True if the resource must be updated."""
+        names = self.DECISIVE or news.keys() - set(self.IDLE)
+        return any(olds.get(name) != news.get(name) for name in names)
 
     def diff(self, operation: Operation, id: str, olds: Properties, news: Properties) -> Difference:
         """The difference between the outputs ``olds`` and the inputs ``news``."""
-        raise NotImplementedError
+        return Difference(self.differs(operation, olds, news))
+
+    def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+        """Creates or updates the resource and returns its outputs; ``olds`` are empty at first.
+
+        Raises EarshotError or OperationFailed.
+        """
+        return news
 
     def create(self, operation: Operation, news: Properties) -> tuple[str, Properties]:
-        """The id and outputs; in a preview, outputs that are not known yet are `UNKNOWN`.
-
-        Raises OperationFailed.
-        """
-        raise NotImplementedError
+        """The id and outputs; in a preview, outputs that are not known yet are missing."""
+        if operation.preview:
+            return "", news
+        outputs = self.apply(operation, {}, news)
+        return outputs[self.ID_IN] if self.ID_IN else self.ID, outputs
 
     def update(
         self, operation: Operation, id: str, olds: Properties, news: Properties
     ) -> Properties:
-        """The outputs after the change. Raises OperationFailed, or FailedUpdate."""
-        return self.create(operation, news)[1]
+        """The outputs after the change. Raises like `apply`, or FailedUpdate."""
+        return news if operation.preview else self.apply(operation, olds, news)
 
     def read(self, operation: Operation, id: str, olds: Properties) -> Properties | None:
         """The outputs of the existing resource; None if it no longer exists."""
@@ -133,8 +173,3 @@ class Kind(Protocol):
     def delete(self, operation: Operation, id: str, olds: Properties) -> None:
         """Removes the resource. By default there is nothing to remove. Raises OperationFailed."""
         return
-
-
-def changed(olds: Mapping[str, Any], news: Mapping[str, Any], names: Collection[str]) -> bool:
-    """True if one of the inputs ``names`` differs."""
-    return any(olds.get(name) != news.get(name) for name in names)

@@ -11,7 +11,6 @@ import earshot_pulumi
 from earshot.errors import EarshotError
 from earshot.placements import PLACEMENTS
 from earshot_pulumi.provider import former
-from earshot_pulumi.provider.internal import InternalKind
 from earshot_pulumi.provider.kind import Kind, Properties, Show
 from earshot_pulumi.provider.resource import type_token
 
@@ -66,7 +65,7 @@ def kind(token: str) -> Kind:
     name = dynamic_name or token.removeprefix(type_token(""))
     name = former.KINDS.get(name, name)
     if name in former.GONE:
-        return former.FormerKind(InternalKind())
+        return former.FormerKind(Kind())
     if dynamic_name is not None:
         return former.FormerKind(kind(type_token(name)))
     if name in COMPONENTS:

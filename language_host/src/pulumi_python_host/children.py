@@ -7,7 +7,6 @@ import subprocess
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO
 
 # The CLI kills a language host five seconds after SIGINT; its children must be gone by then.
 GRACE_SECONDS = 2.0
@@ -33,10 +32,9 @@ class Children:
         cwd: Path | None,
         environment: Mapping[str, str] | None,
         piped: bool = False,
-        log: IO[bytes] | None = None,
     ) -> subprocess.Popen[bytes]:
-        """Start ``command``; its output goes to ``log``, or can be read with ``piped``, or is the
-        output of this process.
+        """Start ``command``; its output can be read with ``piped``, else it is that of this
+        process.
 
         Raises OSError where it cannot be started, and ChildProcessError after `stop_all`.
         """
@@ -49,8 +47,8 @@ class Children:
                 cwd=cwd,
                 env=environment,
                 stdin=subprocess.DEVNULL,
-                stdout=log or pipe,
-                stderr=subprocess.STDOUT if log else pipe,
+                stdout=pipe,
+                stderr=pipe,
                 bufsize=0,
                 process_group=0,
             )

@@ -9,6 +9,7 @@ import pytest
 from earshot_pulumi.aws import preflight
 from earshot_pulumi.aws.changes import HeldStack, problems
 from earshot_pulumi.aws.preflight import ChangePreflightKind
+from earshot_pulumi.properties import read, write
 from earshot_pulumi.unknown_inputs import Markers
 
 from earshot.errors import EarshotError
@@ -195,13 +196,13 @@ def without_other_checks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def props(**settings: Any) -> dict[str, Any]:
     """As a provider receives them: every number is a float."""
-    return dict(json.loads(json.dumps(held_stack(**settings).to_props()), parse_int=float))
+    return dict(json.loads(json.dumps(write(held_stack(**settings))), parse_int=float))
 
 
 def test_the_last_settings_are_in_the_resource() -> None:
     provider = Called(ChangePreflightKind())
     settings = {"brokers": 4, "drained": [5], "volumes": {1: KEPT}, **SEPARATE}
-    assert HeldStack.from_props(props(**settings)) == held_stack(**settings)
+    assert read(HeldStack, props(**settings)) == held_stack(**settings)
     assert provider.check({}, props(brokers=4)).failures == []
     written = {"written": "4.1.1"}
     created = provider.create(props(brokers=4) | written)
@@ -264,6 +265,6 @@ def test_nothing_that_holds_data_is_touched_before() -> None:
         for kind in (aws.INSTANCE, aws.VOLUME):
             assert len(engine.of(kind)) == 6
             assert all(resource.depends_on(first) for resource in engine.of(kind).values())
-        assert HeldStack.from_props(first.inputs) == held_stack(**SEPARATE)
+        assert read(HeldStack, first.inputs) == held_stack(**SEPARATE)
         names = [*(f"broker-{id}" for id in (1, 2, 3)), *(f"controller-1000{n}" for n in (1, 2, 3))]
         assert first.inputs["reports"] == [f"/earshot/mine/{name}" for name in names]

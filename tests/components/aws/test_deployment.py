@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from earshot_pulumi.aws.turns import OtherNode
 
 from earshot.errors import EarshotError
 from earshot.placement.aws import plan_aws
@@ -163,16 +164,18 @@ def test_nodes_that_serve_after_an_interrupted_first_update_change_in_turn(
     """No update has seen the cluster serve. It changes as a whole only while it does not serve."""
     requests: list[Any] = []
 
-    def nodes_down(settings: Any, region: str, stack: str, names: Any) -> dict[int, str]:
-        requests.append((stack, names))
+    def nodes_down(settings: Any, region: str, stack: str, nodes: Any) -> dict[int, str]:
+        requests.append((stack, nodes))
         return down
 
     monkeypatch.setattr("earshot_pulumi.aws.deployment.nodes_down", nodes_down)
     ready = [f"urn::{STACK}-broker-{id}" for id in (1, 2, 3)]
     state = {urn: {"type": READY, "outputs": {}} for urn in ready}
     engine = deployed(tmp_path, Answers(state=state), brokers=3)
-    names = {id: (f"broker-{id}", f"/earshot/{STACK}/broker-{id}") for id in (1, 2, 3)}
-    assert requests == [(STACK, names)]
+    nodes = [
+        OtherNode(id, f"{STACK}-broker-{id}", f"/earshot/{STACK}/broker-{id}") for id in (1, 2, 3)
+    ]
+    assert requests == [(STACK, nodes)]
     assert all(it.inputs["in_turn"] is not bool(down) for it in engine.of(READY).values())
     others = [len(it.inputs["others"]) for it in engine.of(TURN).values()]
     assert others == ([0, 0, 0] if down else [2, 2, 2])

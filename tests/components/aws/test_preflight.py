@@ -6,6 +6,7 @@ import pytest
 from earshot_pulumi.aws import archive, preflight
 from earshot_pulumi.aws.changes import HeldStack
 from earshot_pulumi.aws.preflight import ChangePreflightKind
+from earshot_pulumi.properties import write
 from earshot_pulumi.provider.kind import UNKNOWN
 from pulumi.output import Unknown
 
@@ -18,7 +19,7 @@ from tests.config.aws_documents import ARCHIVE, read_aws
 
 def props(**changes: Any) -> dict[str, Any]:
     settings = {"1": "node.id=1\n", "2": "node.id=2\n"}
-    held = HeldStack.of("mine", read_aws()).to_props() | {"written": "4.0.0"}
+    held: dict[str, Any] = write(HeldStack.of("mine", read_aws())) | {"written": "4.0.0"}
     return held | {"archive": ARCHIVE, "properties": settings} | changes
 
 

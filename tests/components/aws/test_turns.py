@@ -8,7 +8,7 @@ import pytest
 from earshot_pulumi.aws import turns
 from earshot_pulumi.aws.machines import Machine
 from earshot_pulumi.aws.reports import Target
-from earshot_pulumi.aws.turns import AwsTurnKind, others_of
+from earshot_pulumi.aws.turns import AwsTurnKind
 
 from earshot.user_data.boot import NodeState
 from tests.components.aws.test_reports import ONE, THREE, TWO, report
@@ -16,7 +16,6 @@ from tests.components.called import Called
 
 STACK = "mine"
 NODES = (ONE, TWO, THREE)
-NAMES = {it.node: (f"broker-{it.node}", it.parameter) for it in NODES}
 STARTED = 2000.0
 
 
@@ -49,7 +48,11 @@ def world(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 
 def props(data: str, node: int = 1, **changes: Any) -> dict[str, Any]:
     """As a provider receives them: every number is a float. ``data`` is the user data."""
-    others = [{**it, "node": float(it["node"])} for it in others_of(STACK, NAMES, node)]
+    others = [
+        {"node": float(it.node), "name": f"{STACK}-broker-{it.node}", "parameter": it.parameter}
+        for it in NODES
+        if it.node != node
+    ]
     wanted = {"node": float(node), "wanted": [data, "m7g.large", ""], "root_gib": 16.0}
     stack = {"stack": STACK, "region": "eu-central-1", "settings": CONFIG}
     return {**wanted, **stack, "others": others, "granted": None, **changes}

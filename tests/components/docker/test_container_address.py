@@ -8,6 +8,7 @@ import pytest
 from earshot_pulumi.docker import on_engines
 from earshot_pulumi.docker.container_address import ContainerAddress, Engines
 from earshot_pulumi.docker.inner_listener import InnerListener, NodeKeys
+from earshot_pulumi.properties import read, write
 
 from earshot.config.docker_host import DockerHost
 from earshot.errors import EarshotError
@@ -34,7 +35,7 @@ def test_a_secured_broker_is_asked_as_itself_by_the_name_that_it_has_for_others(
     assert host.keys == NodeKeys(str(ROOT), "node-1", "localhost")
     assert host.mechanisms == (Mechanism.SCRAM_SHA_512,) and not host.answers
     assert place.can_be_asked
-    assert ContainerAddress.from_props(place.to_props()) == place
+    assert read(ContainerAddress, write(place)) == place
 
 
 @pytest.mark.parametrize(("root", "settings", "can_be_asked"), [
@@ -48,7 +49,7 @@ def test_no_other_keys_are_used(
 ) -> None:
     place = address(1, root, **settings)
     assert place.endpoint.keys is None and place.can_be_asked is can_be_asked
-    assert ContainerAddress.from_props(place.to_props()) == place
+    assert read(ContainerAddress, write(place)) == place
 
 
 def test_a_controller_alone_answers_no_broker_s_questions() -> None:

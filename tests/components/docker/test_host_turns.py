@@ -11,6 +11,7 @@ from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.host_turns import DockerHostTurnKind
 from earshot_pulumi.provider.kind import UNKNOWN
 
+from earshot.config.docker_host import DockerHost
 from earshot.errors import EarshotError
 from earshot.validation.cluster_state import ClusterState, Partition, Quorum
 from earshot.validation.wire import ExchangeError
@@ -80,7 +81,7 @@ def docker_hosts(monkeypatch: pytest.MonkeyPatch) -> Hosts:
 def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder with the certificates."""
     (tmp_path / "key.pem").touch()
-    monkeypatch.setattr("earshot_pulumi.docker.host_turns.here", Path)
+    monkeypatch.setattr("earshot_pulumi.docker.clusters.here", Path)
     return tmp_path
 
 
@@ -237,7 +238,7 @@ def test_a_broker_is_asked_at_a_listener_that_answers(
     protocols: str, port: int, plaintext: bool, docker_hosts: Hosts, client: Path
 ) -> None:
     docker_hosts.engines["a"].add("id-1", 1, variables=variables(protocols))
-    host = clusters.HostEngine("a", "tcp://a:2376", str(client))
+    host = DockerHost(name="a", engine="tcp://a:2376", cert_path=str(client))
     with Engines() as engines:
         (node,) = clusters.nodes_on(engines, host)
     endpoint = node.address.endpoint

@@ -54,7 +54,7 @@ def test_a_stack_may_be_created_on_empty_engines_and_over_its_own_objects() -> N
 
 def test_inputs_survive_the_way_through_pulumi() -> None:
     target = target_stack(hosts=[{"external": "x.example"}])
-    props = {**target.to_props(), "deployment": MINE}
+    props = {**target.to_props(), "deployment": MINE, "cluster_id": target.cluster_id}
     floats = json.loads(json.dumps(props), parse_int=float)
     without_environments = {
         id: replace(planned, environment={}) for id, planned in target.containers.items()
@@ -330,9 +330,9 @@ def test_containers_of_a_stack_whose_data_was_kept_are_named() -> None:
             "give the stack another name"
         )
     ]
-    planned = on_engines.spots(target.hosts, target.containers.values())
-    (message,) = on_engines.another_clusters_data("s", None, planned, objects)
+    (message,) = on_engines.another_clusters_data(target, None, objects)
     assert "the cluster of this stack is a new one. Containers" in message
-    assert list(on_engines.another_clusters_data("other", None, planned, objects)) == []
+    other = replace(target, stack="other")
+    assert list(on_engines.another_clusters_data(other, None, objects)) == []
     elsewhere = EngineObjects(volumes=(volume(theirs, 1, name="x"),))
-    assert on_engines.held_by_cluster("s", planned, elsewhere) == {}
+    assert on_engines.held_by_cluster(target, elsewhere) == {}

@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from earshot_pulumi.docker import host_resources, in_turn, kinds, labels, put_back
+from earshot_pulumi.docker import host_resources, in_turn, labels, put_back
 from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.kinds import DockerReadinessKind, DockerStopPreflightKind
+from earshot_pulumi.docker.readiness import RunningCluster
 from earshot_pulumi.driver import Disturbed
+from earshot_pulumi.properties import write
 
 from earshot.config.docker_host import DockerHost
 from earshot.errors import EarshotError
@@ -34,7 +36,7 @@ def replace_first(engine: ContainerEngine) -> None:
 
 def stop_props(**changes: Any) -> dict[str, Any]:
     return {
-        "place": ALL[0].to_props(),
+        "place": write(ALL[0]),
         "hosts": [HOST],
         "state_dir": str(STATE.absolute()),
         "settings": "a",
@@ -43,7 +45,7 @@ def stop_props(**changes: Any) -> dict[str, Any]:
 
 
 def ready_props(id: str) -> dict[str, Any]:
-    places = [place.to_props() for place in ALL]
+    places = [write(place) for place in ALL]
     return {
         "nodes": [{"place": places[0], "container": id}],
         "voters": places,
@@ -59,12 +61,12 @@ def ready_props(id: str) -> dict[str, Any]:
 def waits(monkeypatch: pytest.MonkeyPatch, *fail: str, kind: type[EarshotError]) -> None:
     """A wait that fails for the containers whose id is one of ``fail``."""
 
-    def wait_for(_engines: object, nodes: Any, *_: Any, **__: Any) -> None:
+    def wait_for(_cluster: object, nodes: Any) -> None:
         ((_, id),) = nodes
         if id in fail:
             raise kind(f"container {id}", observed="restarts in a loop", remedy="take it back")
 
-    monkeypatch.setattr(kinds, "wait_for", wait_for)
+    monkeypatch.setattr(RunningCluster, "wait_for", wait_for)
 
 
 def test_a_container_that_does_not_come_up_is_made_again_as_it_was(

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 from earshot_pulumi import driver
-from earshot_pulumi.docker import inner_listener, kinds, readiness
+from earshot_pulumi.docker import inner_listener, readiness
 from earshot_pulumi.docker.container_address import ContainerAddress, Engines, incarnation
 from earshot_pulumi.docker.inner_listener import InnerListener, NodeKeys
 from earshot_pulumi.docker.kinds import DockerReadinessKind
-from earshot_pulumi.docker.readiness import ContainerDriver
+from earshot_pulumi.docker.readiness import ContainerDriver, RunningCluster
 from earshot_pulumi.docker.users import DockerUsersKind
+from earshot_pulumi.properties import write
 
 from earshot.errors import EarshotError
 from earshot.listeners.terms import Mechanism
@@ -83,7 +84,7 @@ def brokers(engine: ContainerEngine, monkeypatch: pytest.MonkeyPatch) -> Brokers
 def wait(*places: ContainerAddress, **options: Any) -> None:
     """Waits for the nodes at ``places``; broker 1 is asked about the quorum."""
     nodes = [(place, f"id-{place.node_id}") for place in places]
-    readiness.wait_for(Engines(), nodes, options.pop("asked", ALL[:1]), OWN_ID, **options)
+    RunningCluster(Engines(), options.pop("asked", ALL[:1]), OWN_ID, **options).wait_for(nodes)
 
 
 @pytest.mark.parametrize(("change", "calls"), [
@@ -135,7 +136,7 @@ def test_a_broker_is_ready_when_it_is_in_sync(
     lines: list[str] = []
     monkeypatch.setattr(driver, "SAY_SECONDS", -1.0)
     brokers.answer(NOT_LISTENING, in_sync(1, 3), in_sync(1, 2, 3))
-    wait(ALL[1], progress=lines.append)
+    wait(ALL[1], say=lines.append)
     assert [line.rpartition(",")[0] for line in lines] == [
         "waiting for kafka-2 (not listening yet)",
         "waiting for kafka-2 (1 partition(s) not in sync)",
@@ -303,7 +304,7 @@ def test_an_engine_that_is_about_to_stop_is_blamed_for_what_it_ends(
     engine.kill("id-2", code=143)
     monkeypatch.setattr("earshot_pulumi.docker.container_address.connect", refuse)
     with pytest.raises(EarshotError, match="Docker engine at x: does not answer"):
-        readiness.wait_for(engines, [(ALL[1], "id-2")], ALL[:1], OWN_ID)
+        RunningCluster(engines, ALL[:1], OWN_ID).wait_for([(ALL[1], "id-2")])
 
 
 def test_restarts_before_the_wait_and_two_during_it_are_no_loop(
@@ -362,7 +363,7 @@ def test_a_majority_of_the_voters(
 
 
 def props(whole: bool = False, **changes: Any) -> dict[str, Any]:
-    places = [place.to_props() for place in ALL]
+    places = [write(place) for place in ALL]
     nodes = [{"place": place, "container": f"id-{place['node_id']}"} for place in places]
     return {
         "nodes": nodes if whole else nodes[:1],
@@ -381,7 +382,7 @@ def props(whole: bool = False, **changes: Any) -> dict[str, Any]:
 def waits(engine: ContainerEngine, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The number of nodes of each wait of the kind."""
     counts: list[int] = []
-    monkeypatch.setattr(kinds, "wait_for", lambda _, nodes, *__, **___: counts.append(len(nodes)))
+    monkeypatch.setattr(RunningCluster, "wait_for", lambda _, nodes: counts.append(len(nodes)))
     return counts
 
 
@@ -413,7 +414,7 @@ def test_lost_passwords_are_set_again_with_the_inputs_about_users(
     def reset(_kind: object, users: Any, broker: int, _say: object) -> None:
         resets.append((users, broker))
 
-    monkeypatch.setattr(kinds, "wait_for", lambda *_, reset_passwords, **__: reset_passwords(1))
+    monkeypatch.setattr(RunningCluster, "wait_for", lambda cluster, _: cluster.reset_passwords(1))
     monkeypatch.setattr(DockerUsersKind, "reset_passwords", reset)
     users = {"root": "kafka", "logins": [], "mechanism": "SCRAM-SHA-256"}
     KIND.update(props(), props(users=users))
@@ -467,8 +468,7 @@ def test_if_no_listener_is_plaintext_the_health_check_decides(
     monkeypatch.setattr(Engines, "of", lambda *_: client)
     monkeypatch.setattr(readiness, "inspected", lambda *_: {"RestartCount": 0})
     closed = address(2, voter=False, plaintext=False)
-    quorum: Any = SimpleNamespace()
-    node = ContainerDriver(engines, closed, "id-2", quorum, OWN_ID, True, print, None)
+    node = ContainerDriver(RunningCluster(engines, [], OWN_ID, True), closed, "id-2")
     assert [node.lacks() for _ in range(5)] == [
         "stopped",
         "not listening yet",
@@ -553,7 +553,7 @@ def test_a_broker_is_ready_when_it_serves_clients(
     monkeypatch.setattr(driver, "SAY_SECONDS", -1.0)
     logins["id-1"] = [ExchangeError("disconnected", "the broker closed the connection"), None]
     lines: list[str] = []
-    wait_for_first(address(1, PLAIN, LOGINS), progress=lines.append)
+    wait_for_first(address(1, PLAIN, LOGINS), say=lines.append)
     assert [line.rpartition(",")[0] for line in lines] == [
         "waiting for kafka-1 (HOST: not listening yet)",
         "waiting for kafka-1 (EXTERNAL: the broker closed the connection)",
@@ -567,7 +567,7 @@ def test_users_that_one_broker_has_lost_get_their_passwords_again_once(
     resets: list[int] = []
     lines: list[str] = []
     both = address(1, LOGINS), address(2, LOGINS)
-    wait_for_first(*both, progress=lines.append, reset_passwords=resets.append)
+    wait_for_first(*both, say=lines.append, reset_passwords=resets.append)
     assert resets == [1]
     assert lines == ["kafka-1 has lost its users: earshot sets their passwords again"]
 

@@ -12,6 +12,7 @@ from earshot_pulumi.docker import inner_listener, users
 from earshot_pulumi.docker.container_address import ContainerAddress, Engines
 from earshot_pulumi.docker.inner_listener import InnerListener, NodeKeys
 from earshot_pulumi.docker.users import DockerUsersKind
+from earshot_pulumi.properties import write
 
 from earshot.certificates.store import Store
 from earshot.errors import EarshotError
@@ -74,7 +75,7 @@ def props_of(root: Path) -> dict[str, Any]:
         "passwords": issued.outs["passwords"],
         "brokers": {"1": "kafka-1:19092"},
         "logins": [LOGIN],
-        "places": [place(1).to_props()],
+        "places": [write(place(1))],
     }
 
 

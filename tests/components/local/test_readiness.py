@@ -15,9 +15,7 @@ from earshot_pulumi.local import quorum, readiness, users
 from earshot_pulumi.local.readiness import (
     NO_ANSWER,
     LocalDriver,
-    serve_clients,
-    wait_for,
-    wait_for_others,
+    RunningCluster,
 )
 from earshot_pulumi.local.record import Record, read_record, start_ticks
 
@@ -97,7 +95,7 @@ def test_a_node_that_ended_is_told_with_its_reason(tmp_path: Path) -> None:
     directory = quorum.node_directory(tmp_path, 1)
     directory.mkdir()
     (directory / "console.log").write_text("Invalid maximum heap size: -Xmx1\n")
-    assert str(raised(EarshotError, wait_for, tmp_path, [1], CLUSTER)) == (
+    assert str(raised(EarshotError, RunningCluster(tmp_path, CLUSTER).wait_for, [1])) == (
         "node 1 did not come up: Invalid maximum heap size: -Xmx1\n"
         f"  logs: {directory / 'server.log'}, console.log\n"
         "  fix: fix this cause, then run the same command again"
@@ -116,9 +114,9 @@ def test_a_controller_alone_is_up_when_it_accepts_connections(tmp_path: Path) ->
         with pytest.raises(
             EarshotError, match="node 10001: not ready after 0 s\nnode 10001: no answer"
         ):
-            wait_for(tmp_path, [10_001], CLUSTER, deadline=0)
+            RunningCluster(tmp_path, CLUSTER, deadline=0).wait_for([10_001])
         listening.listen()
-        wait_for(tmp_path, [10_001], CLUSTER, deadline=0)
+        RunningCluster(tmp_path, CLUSTER, deadline=0).wait_for([10_001])
 
 
 @pytest.mark.parametrize(
@@ -143,7 +141,7 @@ def test_localhost_is_asked_at_the_address_that_the_node_binds(
         f"inter.broker.listener.name=A\nlisteners=A://{bound}:1\n"
         f"advertised.listeners=A://{advertised}:1\nlistener.security.protocol.map=A:PLAINTEXT\n",
     )
-    _ = LocalDriver(tmp_path, 1, CLUSTER, {}, print)._admin
+    _ = LocalDriver(RunningCluster(tmp_path, CLUSTER), 1)._admin
     assert asked == [{"broker.address.family": family} if family else {}]
 
 
@@ -176,14 +174,14 @@ def test_another_process_at_the_port_of_a_node_is_not_asked(
             "listener.security.protocol.map=A:PLAINTEXT,B:PLAINTEXT\n",
         )
         with pytest.raises(EarshotError, match="node 1: no answer"):
-            wait_for(tmp_path, [1], CLUSTER, deadline=0)
+            RunningCluster(tmp_path, CLUSTER, deadline=0).wait_for([1])
         if roles == "broker":
-            found = LocalDriver(tmp_path, 1, CLUSTER, {}, print)
+            found = LocalDriver(RunningCluster(tmp_path, CLUSTER), 1)
             assert found.unserved() == "B at " + outer.removeprefix("B://") + ": not listening yet"
         assert not asked
         recorded(directory, replace(made, pid=os.getpid(), ticks=start_ticks(os.getpid())))
         monkeypatch.setattr(readiness, "running", read_record)
-        wait_for(tmp_path, [1], CLUSTER, deadline=0)
+        RunningCluster(tmp_path, CLUSTER, deadline=0).wait_for([1])
         assert asked
 
 
@@ -194,7 +192,7 @@ def test_a_broker_that_only_lacks_time_is_told_as_such(
     started_with(quorum.node_directory(tmp_path, 1), BROKER)
     monkeypatch.setattr(readiness, "_admin", lambda *_: AdminDouble([1, 2], [1, 2], [2]))
     monkeypatch.setattr(LocalDriver, "unserved", lambda _: "")
-    assert str(raised(CatchingUp, wait_for, tmp_path, [1], CLUSTER, deadline=0)) == (
+    assert str(raised(CatchingUp, RunningCluster(tmp_path, CLUSTER, deadline=0).wait_for, [1])) == (
         "node 1: not ready after 0 s\n"
         "node 1: not in sync with all of its replicas; the last lines of its log:\n"
         "  (it wrote no log)\n"
@@ -211,9 +209,9 @@ def test_a_broker_that_serves_no_clients_is_told_by_its_listener(
     problems = ["EXTERNAL at 127.0.0.1:1: Connection refused"] * 2
     monkeypatch.setattr(LocalDriver, "unserved", lambda _: problems.pop() if problems else "")
     assert "node 1: EXTERNAL at 127.0.0.1:1: Connection refused; the last lines" in str(
-        raised(EarshotError, wait_for, tmp_path, [1], CLUSTER, deadline=0)
+        raised(EarshotError, RunningCluster(tmp_path, CLUSTER, deadline=0).wait_for, [1])
     )
-    wait_for(tmp_path, [1], CLUSTER)
+    RunningCluster(tmp_path, CLUSTER).wait_for([1])
 
 
 @pytest.fixture
@@ -254,9 +252,9 @@ def test_a_node_waits_until_the_others_are_in_sync(
 ) -> None:
     three |= answers
     if not late:
-        wait_for_others(tmp_path, 1, CLUSTER, {}, deadline=0)
+        RunningCluster(tmp_path, CLUSTER, deadline=0).wait_for_others(1)
         return
-    error = raised(EarshotError, wait_for_others, tmp_path, 1, CLUSTER, {}, deadline=0)
+    error = raised(EarshotError, RunningCluster(tmp_path, CLUSTER, deadline=0).wait_for_others, 1)
     assert late in error.observed
 
 
@@ -267,7 +265,8 @@ def test_brokers_that_need_the_credentials_of_other_settings_are_not_waited_for(
     three[2] = SILENT
     path = quorum.node_directory(tmp_path, 2) / "server.properties"
     path.write_text(path.read_text().replace("PLAINTEXT", "SASL_PLAINTEXT"))
-    wait_for_others(tmp_path, 1, CLUSTER, {"sasl.mechanism": "PLAIN"}, deadline=0)
+    client = {"sasl.mechanism": "PLAIN"}
+    RunningCluster(tmp_path, CLUSTER, client, deadline=0).wait_for_others(1)
 
 
 @pytest.mark.parametrize(
@@ -282,8 +281,8 @@ def test_a_cluster_serves_clients_if_a_member_answers(
     tmp_path: Path, three: dict[int, Any], answers: dict[int, Any], serve: bool
 ) -> None:
     three |= answers
-    assert serve_clients(tmp_path, CLUSTER, {}) is serve
-    assert not serve_clients(tmp_path, "another cluster", {})
+    assert RunningCluster(tmp_path, CLUSTER).serves_clients() is serve
+    assert not RunningCluster(tmp_path, "another cluster").serves_clients()
 
 
 REFUSED = Failure("authentication", "invalid credentials")
@@ -355,7 +354,7 @@ def secured(root: Path) -> dict[int, str]:
 
 
 def driver_of(root: Path) -> LocalDriver:
-    return LocalDriver(root, 1, "id", {}, print)
+    return LocalDriver(RunningCluster(root, "id", say=print), 1)
 
 
 def test_a_listener_that_serves_is_not_asked_again(tmp_path: Path, brokers: Brokers) -> None:

@@ -12,6 +12,7 @@ from earshot_pulumi.driver import CatchingUp
 from earshot_pulumi.local import quorum, restart
 from earshot_pulumi.local.changes import Kafka
 from earshot_pulumi.local.process import Launch
+from earshot_pulumi.local.readiness import RunningCluster
 from earshot_pulumi.local.record import Record
 
 from earshot.errors import EarshotError
@@ -83,20 +84,14 @@ class NodeDouble:
         self.texts.append(launch.started_with)
         return Record(2, 2.0, launch.digest)
 
-    def wait_for(
-        self,
-        root: Path,
-        nodes: Sequence[int],
-        cluster_id: str,
-        *more: object,
-    ) -> None:
-        assert self.runs is not None and cluster_id == "id"
-        self.is_locked(root)
+    def wait_for(self, cluster: RunningCluster, nodes: Sequence[int]) -> None:
+        assert self.runs is not None and cluster.cluster_id == "id"
+        self.is_locked(cluster.root)
         self.calls.append(f"wait {nodes}")
         if self.runs.heap in self.fails:
             raise self.fails[self.runs.heap]
 
-    def wait_for_others(self, root: Path, id: int, *more: object) -> None:
+    def wait_for_others(self, cluster: RunningCluster, id: int) -> None:
         if self.behind:
             raise EarshotError("node 2", observed="not ready after 120 s")
 
@@ -109,10 +104,11 @@ class NodeDouble:
 def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> NodeDouble:
     """A node that runs with a heap of 256m."""
     double = NodeDouble(launch(tmp_path, "256m"))
-    names = ("running", "stop", "start", "wait_for", "wait_for_others", "check_room", "check_java")
-    for name in names:
+    for name in ("running", "stop", "start", "check_room", "check_java"):
         monkeypatch.setattr(restart, name, getattr(double, name))
-    monkeypatch.setattr(restart, "serve_clients", lambda *_: double.answers)
+    monkeypatch.setattr(RunningCluster, "wait_for", lambda *it: double.wait_for(*it))
+    monkeypatch.setattr(RunningCluster, "wait_for_others", lambda *it: double.wait_for_others(*it))
+    monkeypatch.setattr(RunningCluster, "serves_clients", lambda _: double.answers)
     monkeypatch.setattr(quorum, "serves", lambda _: double.serving)
     monkeypatch.setattr(quorum, "majority_runs", lambda _: double.serving or double.answers)
     monkeypatch.setattr(quorum, "ended", lambda _, except_id: double.ended)
@@ -125,7 +121,7 @@ WAIT = "wait [1]"
 
 def changed(root: Path, node: NodeDouble, previous: Launch | None = None) -> Record:
     former = previous or launch(root, "256m")
-    return restart.restart(root, launch(root, "512m"), former, "id", {}, lambda _: None)
+    return restart.restart(RunningCluster(root, "id"), launch(root, "512m"), former)
 
 
 def test_a_node_is_stopped_started_and_waited_for(tmp_path: Path, node: NodeDouble) -> None:
@@ -273,7 +269,7 @@ def test_a_node_is_put_back_as_it_ran_if_the_state_does_not_have_its_settings(
     wanted = launch(tmp_path, "512m")
 
     def change() -> None:
-        restart.restart(tmp_path, wanted, former, "id", {}, lambda _: None)
+        restart.restart(RunningCluster(tmp_path, "id"), wanted, former)
 
     assert "it was started again with its former settings and serves" in str(
         raised(EarshotError, change)
@@ -302,7 +298,7 @@ def test_a_controller_alone_is_waited_for(tmp_path: Path, node: NodeDouble) -> N
     controller = plan.controllers[0]
     properties = server_properties(plan, controller)
     wanted = replace(launch(tmp_path, "512m"), id=controller.id, properties=properties)
-    restart.restart(tmp_path, wanted, None, "id", {}, lambda _: None)
+    restart.restart(RunningCluster(tmp_path, "id"), wanted, None)
     assert node.calls[-1] == f"wait [{controller.id}]"
 
 

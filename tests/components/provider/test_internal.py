@@ -6,8 +6,8 @@ import pulumi
 import pytest
 from earshot_pulumi.local.kinds import LocalPreflightKind
 from earshot_pulumi.provider import former, parts
-from earshot_pulumi.provider.internal import CheckedKind, InternalKind, InternalResource
-from earshot_pulumi.provider.kind import Operation, Properties
+from earshot_pulumi.provider.internal import InternalResource
+from earshot_pulumi.provider.kind import Kind, Operation, Properties
 from pulumi.runtime import mocks
 
 from earshot import __version__
@@ -17,7 +17,7 @@ from tests.components.called import Called
 from tests.components.engine_double import Engine
 
 
-class CheckedDouble(CheckedKind):
+class CheckedDouble(Kind):
     """A double that reports its problems, and then raises its error."""
 
     def __init__(self, *problems: str, error: EarshotError | None = None) -> None:
@@ -41,7 +41,7 @@ def test_problems_are_one_failure() -> None:
     assert failure == "\n- one\n- two\n- engine: does not answer\n  fix: start it"
 
 
-class Counted(InternalKind):
+class Counted(Kind):
     ID_IN = "id"
     IDLE = ("idle",)
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from docker.errors import ImageNotFound
-from earshot_pulumi.docker import engine_ready, host_images
-from earshot_pulumi.docker.host_images import DockerHostImagesKind
+from earshot_pulumi.docker import engine_ready
+from earshot_pulumi.docker.engine_ready import DockerHostImagesKind
 
 from earshot.aws.ecr import EXAMPLE
 from earshot.errors import EarshotError
@@ -52,8 +52,8 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr("earshot_pulumi.docker.container_address.connect", world.connected)
     monkeypatch.setattr(engine_ready, "reader", lambda *_: lambda names: world.parameters)
     monkeypatch.setattr(engine_ready, "starts", lambda *_: lambda ids: {})
-    monkeypatch.setattr(host_images, "here", Path)
-    monkeypatch.setattr(host_images, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr("earshot_pulumi.docker.clusters.here", Path)
+    monkeypatch.setattr(engine_ready, "POLL_SECONDS", 0.01)
     return world
 
 
@@ -82,7 +82,7 @@ def test_an_image_that_does_not_come_is_named_with_what_the_host_reports(world: 
 def test_a_problem_that_stays_is_not_waited_for_to_the_end(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(host_images, "PATIENCE", 0.05)
+    monkeypatch.setattr(engine_ready, "IMAGE_PATIENCE", 0.05)
     world.missing_looks = 10_000
     world.report("cannot pull it: denied")
     with pytest.raises(EarshotError, match="denied"):
