@@ -15,7 +15,7 @@ from earshot.listeners.problems import shown, unknown_key
 from earshot.listeners.render import environment, server_properties
 from earshot.listeners.terms import Scope
 from earshot.placement.given import plan_given, read_given
-from earshot.validation.contract import Contract
+from earshot.validation.contract import GIVEN, Contract
 from earshot_pulumi.cluster_args import AddressArgs
 from earshot_pulumi.gate import Gate
 from earshot_pulumi.given.unknown_nodes import (
@@ -205,7 +205,7 @@ class Listeners(pulumi.ComponentResource):
             return approved.apply(lambda values: with_run_errors(make)(values[1]))
 
         def contract(known_plan: ClusterPlan) -> Contract:
-            return Contract.of(known_plan, name, "given")
+            return Contract.of(known_plan, name, GIVEN)
 
         self.properties = output(
             lambda known_plan: {
