@@ -145,5 +145,5 @@ def test_the_events_of_a_pull_have_one_time_limit(
 ) -> None:
     monkeypatch.setattr(engine_client, "STREAM_SECONDS", 0.5)
     answer = endless(_EVENTS_HEAD, text, PAUSE_SECONDS)
-    with pytest.raises(TimeoutError, match="no whole answer within 0.5 s"):
+    with pytest.raises(TimeoutError, match=r"no whole answer within 0\.5 s"):
         events(answer)

@@ -66,8 +66,7 @@ def checked(**inputs: Any) -> dict[str, Any]:
         ({"client": {"request.timeout.ms": 3000}}, "client: allowed: a map"),
         (
             {"client": {"scurity.protocol": "SASL_SSL"}},
-            "client.scurity.protocol: is not a property of Kafka's clients; did you mean "
-            "security.protocol?",
+            "client.scurity.protocol: is not a property of Kafka's clients; did you mean security",
         ),
     ],
 )
