@@ -18,6 +18,8 @@ MOST_BYTES: Final = 64 * 2**20
 """The maximum size of an answer that is not a stream; thousands of containers need a few MiB."""
 MOST_LINE: Final = 2**20
 """The maximum size of one event of a stream."""
+STREAM_SECONDS: Final[float] = 3600
+"""Time limit for all events of a stream: a pull over a slow line takes many minutes."""
 _FRAME_HEAD: Final = 8
 """The length of the head of a part of a command's output: its stream and its size."""
 
@@ -76,8 +78,8 @@ def new_client(
             return bytes(outputs[0])
 
         def _stream_helper(self, response: Any, decode: bool = False) -> Iterator[Any]:
-            """The events of a build or a pull, one per line. The SDK's own has no limit of size."""
-            with contextlib.closing(_lines(response)) as lines:
+            """The events of a build or a pull, one per line. The SDK's own has no limits."""
+            with _limited(response), contextlib.closing(_lines(response)) as lines:
                 yield from map(_event if decode else bytes, lines)
 
         def _stream_raw_result(
@@ -125,6 +127,34 @@ def _whole(response: Any) -> bytes:
             response.close()
             raise _too_long()
     return bytes(content)
+
+
+@contextlib.contextmanager
+def _limited(response: Any) -> Iterator[None]:
+    """Raises TimeoutError if reading the stream ``response`` takes more than `STREAM_SECONDS`.
+
+    The client's own limit restarts at each byte.
+    """
+    is_late = threading.Event()
+
+    def end() -> None:
+        is_late.set()
+        _cut(response)
+
+    timer = threading.Timer(STREAM_SECONDS, end)
+    timer.daemon = True
+    timer.start()
+    late = TimeoutError(f"no whole answer within {STREAM_SECONDS:g} s")
+    try:
+        yield
+        if is_late.is_set():  # the cut looks like the end of the stream
+            raise late
+    except Exception:
+        if is_late.is_set():
+            raise late from None
+        raise
+    finally:
+        timer.cancel()
 
 
 def _lines(response: Any) -> Generator[bytes, None, None]:

@@ -127,3 +127,15 @@ def test_events_are_read_line_by_line() -> None:
 def test_events_have_limits(answer: Answer, error: str) -> None:
     with pytest.raises(OSError, match=error):
         events(answer)
+
+
+@pytest.mark.parametrize(
+    "text", [b"x", b'{"status": "Downloading"}\n'], ids=["byte by byte", "event by event"]
+)
+def test_the_events_of_a_pull_have_one_time_limit(
+    text: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_client, "STREAM_SECONDS", 0.5)
+    answer = endless(_EVENTS_HEAD, text, PAUSE_SECONDS)
+    with pytest.raises(TimeoutError, match=r"no whole answer within 0\.5 s"):
+        events(answer)

@@ -36,6 +36,10 @@ BITNAMI_OF_4 = (
     "https://github.com/bitnami/containers/blob/b34777087566971b20b70faea1f22b80a7bbc4a2/"
     "bitnami/kafka/4.0/debian-12/rootfs/opt/bitnami/scripts/libkafka.sh"
 )
+BITNAMI_OF_4_3 = (
+    "https://github.com/bitnami/containers/blob/da685fd8fa08edb563541744052cb34d04f28d68/"
+    "bitnami/kafka/4.3/debian-12/rootfs/opt/bitnami/scripts/libkafka.sh"
+)
 BITNAMI_BEFORE = "https://github.com/bitnami/containers/tree/main/bitnami/kafka#notable-changes"
 STORAGE_TOOL = (
     "https://github.com/apache/kafka/blob/3.6.2/core/src/main/scala/kafka/tools/StorageTool.scala"
@@ -87,6 +91,8 @@ class Of(Enum):
     """… a name with `SASL_` in it."""
     CONTROLLER_WITHOUT_VOTERS = auto()
     """It uses `controller.quorum.bootstrap.servers`; formatting defines the first voters."""
+    CONTROLLER_AT_OTHER_SERVERS = auto()
+    """`controller.quorum.bootstrap.servers` is not the default of bitnami's image."""
     SASL_BETWEEN_BROKERS = auto()
     """By the entry of `inter.broker.listener.name`, or INTERNAL, in the protocol map."""
     SASL_OF_CONTROLLERS = auto()
@@ -143,6 +149,8 @@ def _is(of: Of, values: Mapping[str, str]) -> bool:
         Of.CONTROLLER_WITHOUT_VOTERS: "controller" in roles
         and bool(values.get("controller.quorum.bootstrap.servers"))
         and not values.get("controller.quorum.voters"),
+        Of.CONTROLLER_AT_OTHER_SERVERS: "controller" in roles
+        and values.get("controller.quorum.bootstrap.servers", "") not in ("", "localhost:9093"),
         Of.SASL_BETWEEN_BROKERS: inter_broker in sasl,
         Of.SASL_OF_CONTROLLERS: any(name in controllers and name != inter_broker for name in sasl),
     }[of]
@@ -256,6 +264,13 @@ DEMANDS = (
         Of.SASL_OF_CONTROLLERS,
         since=(3, 4),
         needs=("KAFKA_CFG_SASL_MECHANISM_CONTROLLER_PROTOCOL",),
+    ),
+    Demand(
+        Family.BITNAMI,
+        BITNAMI_OF_4_3,
+        Of.CONTROLLER_AT_OTHER_SERVERS,
+        since=(4, 3),
+        needs=("KAFKA_INITIAL_CONTROLLERS",),
     ),
     *(
         Demand(

@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.listeners.listed import shortened
+from earshot.listeners.listed import clipped, shortened
 from earshot.listeners.terms import DEFAULT_KAFKA, Role, Scope
 from earshot.names.lookup import Diagnosis
 from earshot.rules.objections import Check, Objection, known_objections, strict_settings
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 _RELEASE = re.compile(r"(\d+)(?:\.(\d+))?", re.ASCII)
 _OF_A_PLAN = ("certificates", "connected", "instances")
 """Facts that need a plan."""
+
+
+MOST_TEXT = 4000
+"""The maximum length (characters) of a text of a finding, with values from files."""
 
 
 class AppliedAt(StrEnum):
@@ -117,6 +121,12 @@ class Finding:
     """Lines that fix the finding and break nothing else, if known."""
     is_only_way: bool = False
     """No other change as small as ``lines`` fixes it."""
+
+    def __post_init__(self) -> None:
+        for name in ("observed", "expected", "remedy"):  # they contain values of files
+            text = getattr(self, name)
+            if len(text) > MOST_TEXT:
+                object.__setattr__(self, name, clipped(text, MOST_TEXT))
 
     @property
     def is_certain_error(self) -> bool:

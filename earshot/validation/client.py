@@ -57,6 +57,15 @@ _JAVA_ONLY: Final = (
 """TLS settings of Java only. They concern neither trusted authorities nor the client's identity."""
 _SECURITY: Final = ("security.", "sasl.", "ssl.", "enable.ssl.", "enable.sasl.")
 _CONNECTING: Final = ("client.", "broker.", "api.version.", "socket.", "connections.")
+_LOGIN: Final = (
+    *("security.protocol", "sasl.mechanism", "sasl.jaas.config"),
+    *("ssl.truststore.location", "ssl.truststore.certificates", "ssl.truststore.type"),
+    *("ssl.keystore.location", "ssl.keystore.certificate.chain", "ssl.keystore.key"),
+    *("ssl.key.password", "ssl.endpoint.identification.algorithm"),
+)
+"""The properties of a login."""
+_NEAR: Final = 0.9
+"""The similarity of a misspelt name."""
 ClientSettings = dict[str, Any]
 """Properties of a client of librdkafka by name: texts, numbers and functions that it calls."""
 _PATIENCE: Final = frozenset({"request.timeout.ms", "default.api.timeout.ms"})
@@ -75,12 +84,29 @@ def connecting(client: Mapping[str, str]) -> dict[str, str]:
     }
 
 
+def misspelt(client: Mapping[str, str]) -> Mapping[str, str]:
+    """The likely names of properties whose names are similar to those of a login's."""
+    import difflib  # slow to import
+
+    prefixed = tuple(f".{name}" for name in _LOGIN)  # such as `kafka.…`, which Spark reads
+    unused = [key for key in client.keys() - connecting(client) if not key.endswith(prefixed)]
+    near = {key: difflib.get_close_matches(key.lower(), _LOGIN, 1, _NEAR) for key in unused}
+    return {key: names[0] for key, names in near.items() if names}
+
+
 def translate(client: Mapping[str, str]) -> ClientSettings:
     """Kafka's client properties (only those of `connecting`) as librdkafka's properties.
 
     Properties with the same name are copied. Properties that only Java's clients have are omitted,
-    except those about security. Raises EarshotError if librdkafka has no counterpart (a JKS store).
+    except those about security. Raises EarshotError if librdkafka has no counterpart (a JKS store),
+    and for `misspelt` names.
     """
+    for key, name in misspelt(client).items():
+        raise EarshotError(
+            f"client property {key}",
+            observed="is not a property of Kafka's clients",
+            allowed=f"{name}, which is similar",
+        )
     for key in ("ssl.truststore", "ssl.keystore"):
         kind = client.get(f"{key}.type", "JKS").upper()
         if f"{key}.location" in client and kind != "PEM":

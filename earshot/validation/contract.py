@@ -14,11 +14,14 @@ from pydantic_core import from_json
 from earshot.errors import EarshotError, SpecError
 from earshot.listeners.address import Address, parse_address
 from earshot.listeners.model import ClusterPlan, Frozen, Host, Listener, ListenerName, Port
-from earshot.listeners.problems import describe, refuse, repeated
+from earshot.listeners.problems import describe, refuse, repeated, shown
 from earshot.listeners.terms import CLIENT_SCOPES, Protocol, Scope
+from earshot.placements import PLACEMENTS
 
 MOST_LISTENERS = 100
 """The maximum number of listeners: each needs a client with a thread per broker."""
+GIVEN = "given"
+"""The placement of brokers that another program makes."""
 MOST_PLACES = 20_000
 """The maximum number of addresses: five listeners of four thousand brokers."""
 
@@ -72,6 +75,7 @@ class Contract(Frozen):
     cluster_id: str | None = Field(default=None, min_length=1)
     """Kafka's id of the cluster; None if unknown. Then answers are not compared with it."""
     placement: str
+    """A name in `PLACEMENTS`, `GIVEN`, or that of another release; empty if unknown."""
     kafka_version: str
     inter_broker: ListenerName | None = None
     """The name of the inter-broker listener; None if the contract is made from a cluster's answers,
@@ -177,9 +181,16 @@ class Contract(Frozen):
     ) -> Contract:
         """The contract of ``plan``, without controllers.
 
-        ``cluster`` is the stack's name, and ``leaving`` are the names of listeners that a later
-        step removes.
+        ``cluster`` is the stack's name, ``placement`` a name in `PLACEMENTS` or `GIVEN`, and
+        ``leaving`` are the names of listeners that a later step removes. Raises EarshotError for
+        another placement.
         """
+        if placement not in (*PLACEMENTS, GIVEN):
+            raise EarshotError(
+                "the contract's placement",
+                observed=shown(placement),
+                allowed=", ".join((*PLACEMENTS, GIVEN)),
+            )
         listeners, brokers = [], []
         for name in plan.listener_names:
             same_listeners = [

@@ -7,8 +7,10 @@ from earshot.checks.lone_settings import (
     mistakes_in_user_data,
     open_in_user_data,
 )
+from earshot.checks.names_not_looked_up import names_not_looked_up
 from earshot.rules import kl002_kafka
 from earshot.rules.registry import Finding, FindingState
+from earshot.sources.deployment import brokers_among, settings_of
 from earshot.sources.open_listeners import open_listeners
 from earshot.sources.task_definition import read_task
 from earshot.sources.user_data import broker_files
@@ -36,6 +38,7 @@ def evaluate_template(type: str, inputs: Mapping[str, object]) -> Evaluation:
         return Evaluation((_not_known("userData"),) if _is_named_after_kafka(inputs) else ())
     written = broker_files(text)
     remarks = [f"{why}; not checked" for why in open_in_user_data(written)]
+    remarks += filter(None, (names_not_looked_up(file.written) for file in written))
     return Evaluation(mistakes_in_user_data(written), (*unread(text, written), *remarks))
 
 
@@ -50,6 +53,11 @@ def evaluate_task(inputs: Mapping[str, object]) -> Evaluation:
         return Evaluation(remarks=(f"{_DEFINITIONS} is not JSON: {reason}; not checked",))
     services = [container.service for container in containers]
     remarks = [f"container {name}: {why}; not checked" for name, why in open_listeners(services)]
+    remarks += [
+        f"container {service.name}: {remark}"
+        for service in brokers_among(services)
+        if (remark := names_not_looked_up(settings_of(service).values))
+    ]
     return Evaluation(mistakes_in_task(containers), tuple(remarks))
 
 

@@ -5,9 +5,11 @@ from typing import Any
 
 from earshot.checks import kubernetes
 from earshot.checks.instance_stack import StackEvaluation
+from earshot.checks.names_not_looked_up import names_not_looked_up
 from earshot.json_object import Document
 from earshot.listeners.images import spellings
 from earshot.rules.registry import Finding
+from earshot.sources.deployment import settings_of
 from earshot.sources.kubernetes import KINDS, Manifest, read_manifest
 from earshot.sources.open_listeners import open_listeners
 from earshot.sources.pod_variables import Keys
@@ -50,6 +52,12 @@ class Workloads:
             for name, reason in _open_listeners(manifest):
                 urn = urns[int(containers[name].path[0])]
                 remarks.append((urn, f"container {name}: {reason}; not checked"))
+            own_names = {_name(resource) for resource in resources.values()}
+            for broker in manifest.brokers:
+                values = settings_of(broker.service).values
+                if remark := names_not_looked_up(values, own_names):
+                    urn = urns[int(containers[broker.name].path[0])]
+                    remarks.append((urn, f"container {broker.name}: {remark}"))
         return StackEvaluation(tuple(findings), tuple(remarks))
 
     def place(self, urn: str, finding: Finding) -> str:
@@ -62,6 +70,11 @@ def _open_listeners(manifest: Manifest) -> Iterator[tuple[str, str]]:
     brokers = manifest.brokers
     at_run_time = {broker.name: broker.at_run_time for broker in brokers}
     return open_listeners([broker.service for broker in brokers], at_run_time)
+
+
+def _name(resource: Document) -> str:
+    metadata = resource.get("metadata")
+    return str(metadata.get("name", "")) if isinstance(metadata, Mapping) else ""
 
 
 def _texts(value: Any) -> Any:

@@ -56,11 +56,23 @@ def test_user_data_of_a_template_are_checked_before_any_instance_exists() -> Non
 
 
 @pytest.mark.parametrize(
-    "text", [SCRIPT.replace("0.0.0.0", "kafka.example.com"), "#!/bin/sh\necho hello\n", ""]
+    "text", [SCRIPT.replace("0.0.0.0", "198.51.100.7"), "#!/bin/sh\necho hello\n", ""]
 )
 def test_a_correct_template_and_one_without_a_broker_pass(text: str) -> None:
     assert Pack().analyze(LAUNCH_TEMPLATE, template(text)) == {}
     assert Pack().analyze(LAUNCH_TEMPLATE, {"name": "kafka"}) == {}
+
+
+def test_a_full_name_that_is_not_looked_up_is_named() -> None:
+    remark = "KL011: whether kafka.example.com resolves is not checked"
+    text = SCRIPT.replace("0.0.0.0", "kafka.example.com")
+    assert Pack().analyze(LAUNCH_TEMPLATE, template(text)) == {"advice": [remark]}
+    settings = {**KRAFT, "KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://kafka.example.com:9092"}
+    env = [{"name": name, "value": value} for name, value in settings.items()]
+    reported = Pack().analyze(TASK_DEFINITION, task(kafka(environment=env)))
+    assert reported["advice"] == [f"container kafka: {remark}"]
+    private = SCRIPT.replace("0.0.0.0", "ip-10-0-0-1.ec2.internal")
+    assert Pack().analyze(LAUNCH_TEMPLATE, template(private)) == {}
 
 
 PLAIN = [type for type, encoded in TEMPLATES.items() if "userData" not in encoded]

@@ -61,6 +61,26 @@ def test_a_workload_passes_whose_clients_are_sent_to_it() -> None:
         assert set(findings(Pack(), *resources)) == policies, host
 
 
+@pytest.mark.parametrize(
+    ("host", "is_named"),
+    [
+        ("kafka.example.com", True),
+        ("kafka", False),
+        ("broker-0.kafka", False),
+        ("broker-0.kafka.default.svc.cluster.local", False),
+        ("198.51.100.7", False),
+    ],
+)
+def test_a_full_name_that_is_not_looked_up_is_named(host: str, is_named: bool) -> None:
+    text = KRAFT["KAFKA_ADVERTISED_LISTENERS"].replace("localhost", host)
+    workload = broker(variables(KAFKA_ADVERTISED_LISTENERS=text))
+    workload["spec"]["template"]["spec"]["enableServiceLinks"] = False
+    reported = findings(Pack(), (STATEFUL_SET, workload), (SERVICE, service()))
+    remark = f"container broker/kafka: KL011: whether {host} resolves is not checked"
+    texts = [text for _, text in reported.get("advice-stack", [])]
+    assert [text for text in texts if "KL011" in text] == [remark] * is_named
+
+
 def test_replicas_with_one_id_are_named_at_the_end() -> None:
     several = broker(variables())
     several["spec"]["replicas"] = 3

@@ -31,6 +31,7 @@ def test_wurstmeister_needs_listeners_or_a_name(env: dict[str, str], observed: l
 
 CP6 = "confluentinc/cp-kafka:7.6.1"
 BITNAMI6 = "bitnami/kafka:3.6"
+INITIAL = "KAFKA_INITIAL_CONTROLLERS"
 UUID = "550e8400-e29b-41d4-a716-446655440000"
 
 
@@ -89,6 +90,31 @@ def test_a_cluster_id_that_kafka_does_not_get_is_not_refused(
 ) -> None:
     given = {"KAFKA_CFG_NODE_ID": "1", "KAFKA_ADVERTISED_LISTENERS": "A://kafka:1"}
     assert reported(image, given | env, mounts) == []
+
+
+@pytest.mark.parametrize(
+    ("image", "roles", "servers", "env", "is_refused"),
+    [
+        ("bitnami/kafka:4.3.0", "broker,controller", "kafka:9093", {}, True),
+        ("bitnamilegacy/kafka:4.3", "controller", "a:9093,b:9093", {}, True),
+        ("bitnami/kafka:4.3.0", "broker", "kafka:9093", {}, False),
+        ("bitnami/kafka:4.3.0", "controller", "localhost:9093", {}, False),
+        ("bitnami/kafka:4.3.0", "controller", "", {}, False),
+        ("bitnami/kafka:4.0.0", "controller", "kafka:9093", {}, False),
+        ("bitnami/kafka:4.3.0", "controller", "kafka:9093", {INITIAL: "1@kafka:9093:x"}, False),
+        ("bitnami/kafka:4.3.0", "controller", "kafka:9093", {f"{INITIAL}_COMMAND": "x"}, False),
+    ],
+)
+def test_bitnami_s_controllers_at_other_servers_need_the_first_controllers(
+    image: str, roles: str, servers: str, env: dict[str, str], is_refused: bool
+) -> None:
+    values = {"process.roles": roles, "controller.quorum.bootstrap.servers": servers}
+    settings = BrokerSettings(values, True, release_of(image))
+    given = {"KAFKA_CFG_NODE_ID": "1", **env}
+    found = [*refusals(Container("kafka", image, env=given), settings, plain=True)]
+    assert [finding.observed for finding in found] == [
+        f"does not set {INITIAL}, and {image} refuses to start"
+    ] * is_refused
 
 
 def test_a_refused_cluster_id_is_told_with_its_remedy() -> None:

@@ -11,7 +11,14 @@ from earshot.listeners.terms import Role, Scope, UnknownHost
 from earshot.names.evidence import Evidence, EvidenceKind
 from earshot.names.lookup import Diagnosis, Lookup
 from earshot.rules.evaluate import RULES, evaluate, rules_at
-from earshot.rules.registry import AppliedAt, Finding, FindingState, Rule, Severity
+from earshot.rules.registry import (
+    MOST_TEXT,
+    AppliedAt,
+    Finding,
+    FindingState,
+    Rule,
+    Severity,
+)
 from earshot.topology.container import Container
 from tests.rules.examples import HERE, load
 
@@ -38,6 +45,14 @@ def test_a_rule_says_all_that_a_finding_needs(rule: Rule) -> None:
     assert rule.reason.endswith(".") and ". " not in rule.reason, "one sentence"
     assert re.fullmatch(r"https://\S+", rule.source)
     assert re.fullmatch(r">=\d+\.\d+", rule.kafka)
+
+
+def test_the_texts_of_a_finding_have_a_limit() -> None:
+    long = "a" * 5_000_000
+    finding = RULES[0].finding(f"has the host {long}", long, long)
+    texts = (finding.observed, finding.expected, finding.remedy)
+    assert [len(text) for text in texts] == [MOST_TEXT] * 3
+    assert finding.observed.endswith("... (5,000,013 characters)")
 
 
 def test_a_finding_takes_remedy_source_and_severity_from_its_rule() -> None:

@@ -210,3 +210,27 @@ def test_errors_of_other_brokers_are_not_reported(text: str, heard: bool) -> Non
 def test_brokers_see_who_asks() -> None:
     assert configuration("b:1", None, {})["client.id"] == "earshot"
     assert configuration("b:1", None, {"client.id": "mine"})["client.id"] == "mine"
+
+
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        ("scurity.protocol", "security.protocol"),
+        ("SECURITY.PROTOCOL", "security.protocol"),
+        ("security_protocol", "security.protocol"),
+        ("sals.mechanism", "sasl.mechanism"),
+        ("sl.truststore.location", "ssl.truststore.location"),
+        ("kafka.security.protocol", None),  # Spark's
+        ("kafka.ssl.keystore.certificate.chain", None),
+        ("schema.registry.ssl.truststore.location", None),
+        ("key.serializer", None),
+        ("linger.ms", None),
+    ],
+)
+def test_a_misspelt_property_of_a_login_is_refused(key: str, name: str | None) -> None:
+    if name is None:
+        assert translate({key: "x"}) == {}
+        return
+    with pytest.raises(EarshotError, match=f"client property {key}") as caught:
+        translate({key: "x"})
+    assert name in str(caught.value)

@@ -147,3 +147,12 @@ def test_a_contract_of_hostile_size_is_one_error() -> None:
     error = refusal(listeners=listeners[:100], brokers=brokers)
     assert "brokers: found 20,100 addresses; allowed: 20,000 at most" in error
     assert refusal(brokers=[{} for _ in range(20_000)]).count("\n  - ") == 20, "some are named"
+
+
+@pytest.mark.parametrize("placement", ["nonsense", "", "Docker", "docker "])
+def test_a_contract_is_of_a_known_placement(placement: str) -> None:
+    plan = planned({"brokers": 1})
+    error = raised(EarshotError, Contract.of, plan, "c", placement)
+    assert "allowed: local, docker, aws, given" in str(error)
+    for known in ("local", "docker", "aws", "given"):
+        assert Contract.of(plan, "c", known).placement == known

@@ -16,7 +16,7 @@ from earshot.listeners.problems import shown, unknown_key
 from earshot.listeners.render import environment, server_properties
 from earshot.listeners.terms import Scope
 from earshot.placement.given import plan_given, read_given
-from earshot.validation.contract import Contract
+from earshot.validation.contract import GIVEN, Contract
 from earshot_pulumi.cluster_args import AddressArgs
 from earshot_pulumi.gate import Gate
 from earshot_pulumi.given.unknown_nodes import (
@@ -283,7 +283,7 @@ def _plan(name: str, args: ListenersArgs, values: Inputs) -> ClusterPlan:
 
 
 def _outputs(name: str, plan: ClusterPlan) -> Properties:
-    contract = Contract.of(plan, name, "given")
+    contract = Contract.of(plan, name, GIVEN)
     variables_by_id = {str(node.id): environment(plan, node) for node in plan.nodes}
     return {
         "properties": {str(node.id): server_properties(plan, node) for node in plan.nodes},

@@ -21,6 +21,7 @@ from earshot.extras import folder_of
 from earshot.listeners.problems import describe, shown, unknown_key
 from earshot.listeners.properties import NodeSettings, write_properties
 from earshot.listeners.terms import CLIENT_SCOPES
+from earshot.validation.client import misspelt
 from earshot.validation.contract import Contract
 from earshot.validation.terms import Stage
 from earshot_pulumi.outputs import read_inputs
@@ -168,6 +169,10 @@ def _problems(inputs: Properties) -> Iterator[tuple[str, str]]:
     client = inputs.get("client", {})
     if client is not UNKNOWN and not _are_properties(client):
         yield "client", "client: allowed: a map of Kafka client properties, each a text"
+    elif client is not UNKNOWN:
+        for key, name in misspelt(client).items():
+            observed = f"client.{key}: is not a property of Kafka's clients"
+            yield "client", f"{observed}; did you mean {name}?"
     contract = inputs.get("contract")
     if not has_unknown(contract):
         try:

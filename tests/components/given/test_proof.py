@@ -58,6 +58,10 @@ def checked(**inputs: Any) -> dict[str, Any]:
         ({"scopes": {"external": True}}, "scopes: found {'external': True}; allowed: a list of"),
         ({"client": "x"}, "client: allowed: a map of Kafka client properties, each a text"),
         ({"client": {"request.timeout.ms": 3000}}, "client: allowed: a map"),
+        (
+            {"client": {"scurity.protocol": "SASL_SSL"}},
+            "client.scurity.protocol: is not a property of Kafka's clients; did you mean security",
+        ),
     ],
 )
 def test_bad_inputs_are_refused_by_name(inputs: dict[str, Any], message: str) -> None:
