@@ -279,6 +279,9 @@ class PodDeployment(Deployment):
         doubt = f"whether {host} is a node"
         if is_loopback(host) and address.port in self._pod_ways.by_node_port:
             return _unknown(address, "whether the client is on a node, as with kind or minikube")
+        if is_loopback(host) and address.port in self._pod_ways.published_ports:
+            fact = f"whether the client's machine forwards port {address.port} to the cluster"
+            return _unknown(address, f"{fact}, as `extraPortMappings` of kind")
         if is_loopback(host):
             why = "it is the client itself, and no broker listens there"
             return Trace(address, (Hop(Stage.RESOLVE, Answer.NO, why),), Failure.SELF)
