@@ -55,8 +55,12 @@ def check(
     """
     text = text_of(file)
     form = by_name(file.name)
-    is_boot = form in (None, Form.YAML) and is_user_data(text)
-    if form is None and not is_boot:
+    is_boot = form in (None, Form.YAML, Form.SCRIPT) and is_user_data(text)
+    if form is Form.SCRIPT or (form is None and is_boot):
+        from earshot.lint import script_files
+
+        return script_files.check_script(text, file, options, is_boot=is_boot)
+    if form is None:
         form = by_content(text)
         if form is None and is_drop_in(file) and not units_of(file):
             reason = "is a drop-in of a Podman unit that is not next to its folder"

@@ -1,4 +1,4 @@
-"""The form of a file: properties, variables, YAML, Podman unit or devcontainer.json.
+"""The form of a file: properties, variables, YAML, Podman unit, devcontainer.json or script.
 
 The name decides, without the endings of templates and copies (`server.properties.j2`,
 `.env.example`). For other names the content decides: a `kafka.conf` may contain properties, an
@@ -18,6 +18,7 @@ YAML = (".yml", ".yaml")
 UNITS = (".container", ".pod")
 DEVELOPMENT_CONTAINERS = ("devcontainer.json", ".devcontainer.json")
 CONFIGURATION = (".conf", ".cfg")
+SCRIPTS = (".sh", ".bash", ".zsh", ".ksh", ".bat", ".cmd", ".ps1")
 _TEMPLATES = (".j2", ".jinja", ".jinja2", ".tmpl", ".tpl", ".tftpl", ".gotmpl", ".template", ".erb",
               ".epp", ".ejs", ".mustache", ".in")  # fmt: skip
 _SAMPLES = (".example", ".sample", ".dist", ".default", ".defaults")
@@ -34,6 +35,7 @@ class Form(Enum):
     UNIT = auto()
     """A Podman unit for systemd."""
     DEVELOPMENT_CONTAINER = auto()
+    SCRIPT = auto()
 
 
 def by_name(name: str) -> Form | None:
@@ -47,6 +49,8 @@ def by_name(name: str) -> Form | None:
         return Form.UNIT
     if stem in DEVELOPMENT_CONTAINERS:
         return Form.DEVELOPMENT_CONTAINER
+    if stem.endswith(SCRIPTS):
+        return Form.SCRIPT
     return Form.YAML if stem.endswith(YAML) else None
 
 

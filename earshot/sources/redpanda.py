@@ -33,6 +33,12 @@ _ENTRY = re.compile(
 )
 _UNNAMED = "kafka"
 _PORT = 9092
+_BOUND = Address("0.0.0.0", _PORT)
+_TOLD = Address("127.0.0.1", _PORT)
+"""The only listener in the image's own file. Releases before 24.1 advertise the bind address, which
+clients elsewhere cannot use either: https://github.com/redpanda-data/redpanda/issues/16623."""
+_OWN_FILE = re.compile(r"/etc/redpanda|redpanda\.ya?ml$")
+_OWN_SETTING = re.compile(r"kafka_api|--config\b|-c\s")
 Listed = dict[str, Address | None]
 """Addresses by listener name; None is an unknown address."""
 
@@ -127,7 +133,18 @@ def _addresses(service: Service, text: str) -> tuple[Listed, Listed]:
     set_addresses = _given(text)
     binds |= set_addresses[False]
     advertised |= set_addresses[True]
+    if not binds and _uses_default(service, text) and advertised.keys() <= {_UNNAMED}:
+        return {_UNNAMED: _BOUND}, {_UNNAMED: _TOLD, **advertised}
     return binds, advertised
+
+
+def _uses_default(service: Service, text: str) -> bool:
+    """Whether the listeners are those of the image's own file."""
+    container = service.container
+    has_file = service.redpanda or any(_OWN_FILE.search(path) for path in container.mounts)
+    is_set = any(name.startswith("REDPANDA_") and "ADDR" in name for name in container.env)
+    has_setting = is_set or _OWN_SETTING.search(_SET.sub("", text))
+    return not (has_file or has_setting or service.is_built) and is_known(text)
 
 
 def _given(text: str) -> Mapping[bool, Listed]:

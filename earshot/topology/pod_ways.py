@@ -132,6 +132,12 @@ class PodWays:
         return by_key((*self._through_nodes(), *self._on_nodes()))
 
     @cached_property
+    def published_ports(self) -> frozenset[int]:
+        """The ports of Services that have a node port."""
+        ports = (port for service in self.services for port in service.ports or ())
+        return frozenset(port.port for port in ports if port.node_port is not None)
+
+    @cached_property
     def all(self) -> Sequence[Pod]:
         """The pods, each once."""
         return list({pod.containers: pod for pod in self.pods.values()}.values())

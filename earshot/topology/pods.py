@@ -287,6 +287,9 @@ class PodDeployment(Deployment):
         if is_loopback(host) and address.port in self._pod_ways.by_node_port:
             fact = "whether the client is on a node, as with kind or minikube"
             return unknown_trace(address, fact)
+        if is_loopback(host) and address.port in self._pod_ways.published_ports:
+            fact = f"whether the client's machine forwards port {address.port} to the cluster"
+            return unknown_trace(address, f"{fact}, as `extraPortMappings` of kind")
         if is_loopback(host):
             return unresolved_trace(address, NO_BROKER_IN_CLIENT, end=Failure.SELF)
         if not is_known(host) or any(service.is_balanced for service in self.services):

@@ -228,3 +228,24 @@ def test_where_clients_of_a_manifest_are_sent(
     assert [(finding.rule, str(finding.severity)) for finding in findings] == (
         [("KL015", level)] if level else []
     )
+
+
+OUTSIDE = MANIFEST.rpartition("---")[0]
+
+
+@pytest.mark.parametrize(
+    ("advertised", "level"),
+    [
+        # kind maps a port of the machine, `kubectl port-forward` the Service's port
+        ("localhost:9092", ""),
+        ("localhost:30092", ""),
+        ("localhost:9999", "error"),
+        ("events:9092", "warning"),
+    ],
+)
+def test_localhost_of_a_client_beyond_the_cluster_may_lead_to_it(
+    advertised: str, level: str
+) -> None:
+    text = OUTSIDE.format(service=NODES, advertised=advertised, port=9092)
+    findings = kubernetes.mistakes(read_manifest(read_yaml_documents(text, "x", unique=False)))
+    assert [str(finding.severity) for finding in findings] == ([level] if level else [])

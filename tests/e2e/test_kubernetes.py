@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 from earshot.topology.cluster import ClusterService, ServicePort
-from earshot.topology.pod_ways import Leg, PodWays
+from earshot.topology.pod_ways import PodWays
+from earshot.topology.ways import Leg
 from tests.kubernetes import parts
 from tests.kubernetes.compare import compared
 from tests.kubernetes.generate import Topology, topology

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -33,6 +34,8 @@ services:
 {more}"""
 
 
+SET = "--set redpanda.advertised_kafka_api[0]"
+DEFAULT = Endpoint("kafka", Address("0.0.0.0", 9092), Address("127.0.0.1", 9092))
 CLIENT = "  app: {image: app, environment: {KAFKA_BROKERS: 'redpanda:9092'}}"
 
 
@@ -42,21 +45,46 @@ def endpoints(text: str, files: dict[str, str] | None = None) -> tuple[Endpoint,
     return broker.endpoints
 
 
-@pytest.mark.parametrize(("command", "expected"), [
-    (f"redpanda start {BIND} {TOLD}", BOTH),
-    (f"[redpanda, start, '{BIND}', '{TOLD}', --smp, '1']", BOTH),
-    (f"[start, --kafka-addr, '{BIND[13:]}', --advertise-kafka-addr, '{TOLD[23:]}']", BOTH),
-    (f"redpanda start {BIND.replace('addr ', 'addr=')} {TOLD.replace('addr ', 'addr=')}", BOTH),
-    ("start --kafka-addr 0.0.0.0:9092 --advertise-kafka-addr kafka",
-     (Endpoint("kafka", Address("0.0.0.0", 9092), Address("kafka", 9092)),)),
-    ("redpanda start --kafka-addr 0.0.0.0:9092",
-     (Endpoint("kafka", Address("0.0.0.0", 9092), None),)),
-    ("redpanda start --kafka-addr a://0.0.0.0:1 --advertise-kafka-addr a://${HOST_IP}:2",
-     (Endpoint("a", Address("0.0.0.0", 1), None),)),
-    ("redpanda start --kafka-addr a://0.0.0.0:${PORT}", None),
-    ("redpanda start --kafka-addr a://0.0.0.0:1,b://0.0.0.0:${PORT}", None),
-    ("redpanda start", None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        (f"redpanda start {BIND} {TOLD}", BOTH),
+        (f"[redpanda, start, '{BIND}', '{TOLD}', --smp, '1']", BOTH),
+        (f"[start, --kafka-addr, '{BIND[13:]}', --advertise-kafka-addr, '{TOLD[23:]}']", BOTH),
+        (f"redpanda start {BIND.replace('addr ', 'addr=')} {TOLD.replace('addr ', 'addr=')}", BOTH),
+        (
+            "start --kafka-addr 0.0.0.0:9092 --advertise-kafka-addr kafka",
+            (Endpoint("kafka", Address("0.0.0.0", 9092), Address("kafka", 9092)),),
+        ),
+        (
+            "redpanda start --kafka-addr 0.0.0.0:9092",
+            (Endpoint("kafka", Address("0.0.0.0", 9092), None),),
+        ),
+        (
+            "redpanda start --kafka-addr a://0.0.0.0:1 --advertise-kafka-addr a://${HOST_IP}:2",
+            (Endpoint("a", Address("0.0.0.0", 1), None),),
+        ),
+        ("redpanda start --kafka-addr a://0.0.0.0:${PORT}", None),
+        ("redpanda start --kafka-addr a://0.0.0.0:1,b://0.0.0.0:${PORT}", None),
+        # the file of the image
+        ("redpanda start", (DEFAULT,)),
+        ("redpanda start --smp 1 --mode dev-container", (DEFAULT,)),
+        (
+            "redpanda start --advertise-kafka-addr redpanda:9092",
+            (replace(DEFAULT, advertised=Address("redpanda", 9092)),),
+        ),
+        (
+            f"start {SET}.address=host {SET}.port=9093",
+            (replace(DEFAULT, advertised=Address("host", 9093)),),
+        ),
+        ("redpanda start --advertise-kafka-addr a://redpanda:9092", None),
+        ("redpanda start --config /own.yaml", None),
+        ("redpanda start --set redpanda.kafka_api=[{address:0.0.0.0,port:9092}]", None),
+        ("redpanda start ${FLAGS}", None),
+        ("redpanda start\n    volumes: ['conf:/etc/redpanda']", None),
+        ("redpanda start\n    environment: {REDPANDA_KAFKA_ADDRESS: '0.0.0.0:1'}", None),
+    ],
+)
 def test_listeners_by_flags(command: str, expected: tuple[Endpoint, ...] | None) -> None:
     assert endpoints(compose(command)) == expected
 
@@ -130,6 +158,23 @@ def test_a_client_that_is_sent_to_a_closed_port_is_found() -> None:
     assert reported(good.replace("19092:19092", "19093:19092")) == [
         ("KL017", "redpanda", "external", lines)
     ]
+
+
+@pytest.mark.parametrize(
+    ("ports", "more", "rules"),
+    [
+        ("9092:9092", "", []),
+        ("9092:9092", CLIENT, ["KL015"]),
+        ("19092:9092", "", ["KL017"]),
+        ("9092:9092", CLIENT.replace("image: app", "image: app, network_mode: host")
+         .replace("redpanda:9092", "localhost:9092"), []),
+    ],
+)  # fmt: skip
+def test_the_default_listener_serves_its_own_machine(
+    ports: str, more: str, rules: list[str]
+) -> None:
+    found = mistakes(services(compose("redpanda start", more, ports)))
+    assert [finding.rule for finding in found] == rules
 
 
 def test_who_names_a_seed_is_of_its_cluster() -> None:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from earshot_pulumi.aws.node import DEVICE
+from earshot_pulumi.aws.instances import DEVICE
 
 from tests.doubles.aws.kind import filters
 from tests.doubles.aws.server import MotoServer

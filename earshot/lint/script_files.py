@@ -1,0 +1,117 @@
+"""Checks the containers that a script starts, and the Compose files that it writes."""
+
+import contextlib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from earshot.checks.deployment import advice_on_services, mistakes
+from earshot.errors import EarshotError
+from earshot.lint import check, other_files
+from earshot.lint.model import FileOptions, FileReport, Mistake, Place
+from earshot.listeners.images import spellings
+from earshot.rules.registry import Finding
+from earshot.sources.bootstraps import bootstraps_alone
+from earshot.sources.compose import is_compose
+from earshot.sources.deployment import brokers_among
+from earshot.sources.docker_run import StartedContainer, started_containers
+from earshot.sources.files import beside
+from earshot.sources.open_listeners import open_listeners
+from earshot.sources.redpanda import redpanda_among
+from earshot.sources.shell import Script, read_script, syntax_of
+
+_NO_BROKER = "starts no container that is known to run a Kafka broker"
+_SERVICES = re.compile(r"^services:", re.MULTILINE)
+_RUN = re.compile(r"\b(?:run|create)\b")
+_OPTIONS = {"ports": ("-p", "--publish"), "command": (), "networks": ("--network", "--net")}
+
+
+def check_script(text: str, file: Path, options: FileOptions, *, is_boot: bool) -> FileReport:
+    """Checks a script by what it starts and writes.
+
+    If it ``is_boot``, it may be the user data of an instance, which may write properties.
+    """
+    script = read_script(text, syntax_of(file.name))
+    reports = [_containers(script, text, file, options)] if _RUN.search(text) else []
+    reports += _compose_files(script, file, options)
+    checked = [report for report in reports if report.kind]
+    boot = other_files.user_data(text, str(file), options.release) if is_boot else None
+    if boot is not None and (boot.kind or not checked):
+        checked.append(boot)
+    if len(checked) == 1:
+        return checked[0]
+    if not checked:
+        reasons = tuple(reason for report in reports for reason in report.unchecked)
+        return FileReport(str(file), "", unchecked=reasons or (_NO_BROKER,))
+    return FileReport(
+        str(file),
+        "script",
+        tuple(mistake for report in checked for mistake in report.mistakes),
+        tuple(reason for report in checked for reason in report.unchecked),
+        open_listeners=tuple(reason for report in checked for reason in report.open_listeners),
+    )
+
+
+def _compose_files(script: Script, file: Path, options: FileOptions) -> Iterator[FileReport]:
+    """Checks the here-documents that are Compose files, at their lines in the script."""
+    for document in script.documents:
+        text = "\n" * (document.line - 1) + document.text.replace("\\$", "$")
+        with contextlib.suppress(EarshotError):  # a template, or a part of a file
+            if _SERVICES.search(text) and is_compose(text, str(file)):
+                report = check.check_compose(text, file, script.values, options, is_whole=True)
+                yield replace(report, kind=report.kind and "script with a Compose file")
+
+
+def _containers(script: Script, text: str, file: Path, options: FileOptions) -> FileReport:
+    """Checks the containers that a script starts; the report has no kind if none is a broker."""
+    file_name = str(file)
+    started = started_containers(script, beside(file))
+    services = tuple(replace(service, release=options.release) for service in started.services)
+    is_alone = not started.not_read and bootstraps_alone(services)
+    if not (is_alone or brokers_among(services) or redpanda_among(services)):
+        return FileReport(file_name, "", unchecked=(*started.not_read, _NO_BROKER))
+    findings = mistakes(services)
+    lines = text.splitlines()
+    containers = {container.service.name: container for container in started.containers}
+    placed_mistakes = tuple(
+        Mistake(finding, _place(lines, file_name, containers.get(finding.container), finding))
+        for finding in (*findings, *advice_on_services(services, findings))
+    )
+    unknown = [
+        f"container {service.name}: {setting} could not be read"
+        for service in services
+        for setting in service.container.unknown
+    ]
+    open_ends = tuple(f"container {name}: {reason}" for name, reason in open_listeners(services))
+    return FileReport(
+        file_name,
+        "script",
+        placed_mistakes,
+        (*started.not_read, *unknown),
+        open_listeners=open_ends,
+    )
+
+
+def _place(
+    lines: Sequence[str], file_name: str, container: StartedContainer | None, finding: Finding
+) -> Place:
+    """The line of the command with the variable or option of ``finding``, else its first line."""
+    if container is None:
+        return Place(file_name)
+    numbers = range(container.line, container.last_line + 1)
+    for mark in _marks(finding, container):
+        for number in numbers:
+            line = lines[number - 1] if number <= len(lines) else ""
+            if mark in line:
+                return Place(file_name, number, line.index(mark) + 1)
+    first = lines[container.line - 1]
+    return Place(file_name, container.line, len(first) - len(first.lstrip()) + 1)
+
+
+def _marks(finding: Finding, container: StartedContainer) -> Iterator[str]:
+    for name in finding.inputs:
+        yield from (f"{spelling}=" for spelling in spellings(name))
+        yield from (f"{option}{end}" for option in _OPTIONS.get(name, ()) for end in (" ", "="))
+        if name == "image":
+            yield container.service.container.image

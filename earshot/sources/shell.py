@@ -1,0 +1,340 @@
+"""The commands of a shell script, with the variables that the script assigns replaced.
+
+A value that only a running shell knows (an unset variable, a command's output) stays as `${NAME}`.
+Also read are scripts of `cmd` and PowerShell, as far as their commands have the same form.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+COMPUTED = "${computed}"
+"""Stands for a command's output, or for another value that a script computes."""
+_DEPTH = 8
+"""Maximum nesting of commands and of variables within values."""
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.ASCII | re.DOTALL)
+_BRACED = re.compile(r"([A-Za-z_]\w*|[0-9])(?:(:?[-=])(.*))?", re.ASCII | re.DOTALL)
+_CMD_VARIABLE = re.compile(r"%([A-Za-z_]\w*)%", re.ASCII)
+_CMD_SET = re.compile(
+    r"^([ \t]*)set[ \t]+\"?([A-Za-z_]\w*)=([^\"\n]*)\"?[ \t]*$", re.IGNORECASE | re.M
+)
+_POWERSHELL_SET = re.compile(r"^([ \t]*)\$(?:env:)?([A-Za-z_]\w*)[ \t]*=[ \t]*", re.MULTILINE)
+_DECLARING = frozenset({"export", "readonly", "local", "declare", "typeset"})
+_LOOPS = frozenset({"for", "while", "until", "select"})
+_BEFORE_COMMAND = frozenset(
+    {"if", "then", "elif", "else", "do", "while", "until", "!", "{", "}", "time", "fi", "done"}
+)
+_WRAPPERS = frozenset({"sudo", "exec", "command", "nohup", "winpty", "eval"})
+_ENDS = "\n;|&()"
+
+
+class Syntax(Enum):
+    """How a script continues a command on the next line."""
+
+    POSIX = "\\"
+    CMD = "^"
+    POWERSHELL = "`"
+
+
+def syntax_of(file_name: str) -> Syntax:
+    """The syntax of a script by its name."""
+    ending = file_name.lower().rpartition(".")[2]
+    by_ending = {"bat": Syntax.CMD, "cmd": Syntax.CMD, "ps1": Syntax.POWERSHELL}
+    return by_ending.get(ending, Syntax.POSIX)
+
+
+@dataclass(frozen=True)
+class Command:
+    """One simple command: its words, and its first and last line (from 1)."""
+
+    words: tuple[str, ...]
+    line: int
+    last_line: int
+    is_repeated: bool = False
+    """It is in a loop."""
+
+    @property
+    def program(self) -> str:
+        """The name of its program, without its folder."""
+        return self.words[0].replace("\\", "/").rpartition("/")[2].removesuffix(".exe")
+
+
+@dataclass(frozen=True)
+class HereDocument:
+    """The text that a script passes to a command or writes to a file; ``line`` is its first."""
+
+    text: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Script:
+    """The commands of a script in their order, and its here-documents."""
+
+    commands: tuple[Command, ...]
+    documents: tuple[HereDocument, ...] = ()
+    values: Mapping[str, str] = field(default_factory=dict)
+    """The variables that it assigns one value."""
+
+
+def read_script(text: str, syntax: Syntax = Syntax.POSIX) -> Script:
+    """The commands of ``text``. A variable that is assigned two different values is unknown."""
+    text = _in_posix_form(text, syntax)
+    assigned: dict[str, str | None] = {}
+    for command in _Lexer(text, {}).read():
+        for word in _assignments(command.words):
+            match = _ASSIGNMENT.fullmatch(word)
+            if match:
+                name, value = match.groups()
+                is_other = "+=" in word[: match.start(2)] or assigned.get(name, value) != value
+                assigned[name] = None if is_other else value
+    known = {name: value for name, value in assigned.items() if value is not None}
+    resolved = {name: _resolved(value, known, _DEPTH) for name, value in known.items()}
+    values = {name: value for name, value in resolved.items() if COMPUTED not in value}
+    lexer = _Lexer(text, values)
+    commands = (replace(c, words=_bare(c.words)) for c in lexer.read())
+    return Script(
+        tuple(command for command in commands if command.words), tuple(lexer.documents), values
+    )
+
+
+def _in_posix_form(text: str, syntax: Syntax) -> str:
+    """``text`` with POSIX forms in place of those of cmd or PowerShell, line by line."""
+    if syntax is Syntax.POSIX:
+        return text
+    mark = re.escape(syntax.value)
+    text = text.replace("\\", "/")
+    text = re.sub(rf"{mark}[ \t]*\n", r"\\\n", text)
+    if syntax is Syntax.CMD:
+        text = re.sub(r"^[ \t]*(?:@?rem\b|::)", "#", text, flags=re.IGNORECASE | re.MULTILINE)
+        text = _CMD_SET.sub(r"\1\2='\3'", text)
+        return _CMD_VARIABLE.sub(r"${\1}", text)
+    text = re.sub(r"\$env:(\w+)(?![ \t]*=)", r"${\1}", text, flags=re.IGNORECASE)
+    return _POWERSHELL_SET.sub(r"\1\2=", text)
+
+
+def _assignments(words: tuple[str, ...]) -> Iterator[str]:
+    """The assignments of a command that does nothing else."""
+    rest = [word for word in words if word not in _BEFORE_COMMAND]
+    if rest and rest[0] in _DECLARING:
+        rest = [word for word in rest[1:] if not word.startswith("-")]
+    if all(_ASSIGNMENT.fullmatch(word) for word in rest):
+        yield from rest
+
+
+def _bare(words: tuple[str, ...]) -> tuple[str, ...]:
+    """The words without those that precede a command."""
+    rest = list(words)
+    is_wrapped = False
+    while rest:
+        is_option = is_wrapped and rest[0].startswith("-")
+        is_wrapper = rest[0] in _WRAPPERS
+        if not (
+            rest[0] in _BEFORE_COMMAND or is_wrapper or is_option or _ASSIGNMENT.fullmatch(rest[0])
+        ):
+            break
+        is_wrapped |= is_wrapper
+        rest.pop(0)
+    return tuple(rest)
+
+
+def _resolved(value: str, known: Mapping[str, str], depth: int) -> str:
+    """``value`` with its variables replaced by values of ``known``."""
+
+    def replaced(match: re.Match[str]) -> str:
+        name = match[1]
+        is_computed = depth == 0 or name not in known
+        return match[0] if is_computed else _resolved(known[name], known, depth - 1)
+
+    return re.sub(r"\$\{([A-Za-z_]\w*)\}", replaced, value)
+
+
+class _Lexer:
+    """Splits a script into commands."""
+
+    def __init__(self, text: str, values: Mapping[str, str], line: int = 1, depth: int = _DEPTH):
+        self.text = text
+        self.values = values
+        self.position = 0
+        self.counted = (0, line)
+        self.depth = depth
+        self.documents: list[HereDocument] = []
+        self.inner: list[Command] = []
+        self.ends_of_documents: list[tuple[str, bool]] = []
+
+    def read(self) -> Iterator[Command]:
+        words: list[str] = []
+        start, loops = self._line(), 0
+        while True:
+            character = self._peek()
+            if character in ("", *_ENDS):
+                if words:
+                    loops += sum(word in _LOOPS for word in words[:2]) - (words[0] == "done")
+                    yield Command(tuple(words), start, self._line(), loops > 0)
+                yield from self.inner
+                self.inner.clear()
+                words = []
+                if not character:
+                    return
+                self.position += 1
+                if character == "\n":
+                    self._skip_documents()
+            elif character in " \t\r":
+                self.position += 1
+            elif character == "#":
+                self._skip_line()
+            elif character in "<>":
+                self._redirection()
+            else:
+                start = start if words else self._line()
+                read = self._word()
+                if not (len(read) == 1 and read[0].isdigit() and self._peek() in ("<", ">")):
+                    words += read
+
+    def _line(self) -> int:
+        """The line of the current position, counted from the one that was asked for before."""
+        position, line = self.counted
+        line += self.text.count("\n", position, self.position)
+        self.counted = (self.position, line)
+        return line
+
+    def _peek(self, ahead: int = 0) -> str:
+        return self.text[self.position + ahead : self.position + ahead + 1]
+
+    def _skip_line(self) -> None:
+        end = self.text.find("\n", self.position)
+        self.position = len(self.text) if end < 0 else end
+
+    def _redirection(self) -> None:
+        """Skips an operator and its target; notes the end of a here-document."""
+        operator = ""
+        while self._peek() and self._peek() in "<>&|":
+            operator += self._peek()
+            self.position += 1
+        is_indented = operator == "<<" and self._peek() == "-"
+        self.position += is_indented
+        while self._peek() and self._peek() in " \t":
+            self.position += 1
+        if self._peek() not in ("", *_ENDS):
+            words = self._word()
+            if operator == "<<" and words:
+                self.ends_of_documents.append((words[0], is_indented))
+
+    def _skip_documents(self) -> None:
+        for end, is_indented in self.ends_of_documents:
+            first_line, lines = self._line(), []
+            while self.position < len(self.text):
+                start = self.position
+                self._skip_line()
+                line = self.text[start : self.position]
+                self.position += 1
+                if (line.lstrip("\t") if is_indented else line).rstrip("\r") == end:
+                    break
+                lines.append(line)
+            self.documents.append(HereDocument("\n".join(lines), first_line))
+        self.ends_of_documents.clear()
+
+    def _word(self) -> list[str]:
+        """The next word; several if an unquoted variable contains spaces."""
+        parts: list[str] = []
+        splits = [""]
+        is_quoted = False
+        while (character := self._peek()) not in ("", *_ENDS, *" \t\r<>"):
+            self.position += 1
+            if character == "\\":
+                if self._peek() == "\n":
+                    self.position += 1
+                    if not (splits[-1] or len(splits) > 1 or is_quoted):
+                        return []
+                    continue
+                splits[-1] += self._peek()
+                self.position += 1
+            elif character == "'":
+                splits[-1] += self._until("'")
+                is_quoted = True
+            elif character == '"':
+                splits[-1] += self._quoted()
+                is_quoted = True
+            elif character in "$`":
+                first, *others = re.split(r"\s+", self._expansion(character))
+                splits[-1] += first
+                splits += others
+            else:
+                splits[-1] += character
+                if character == "=" and self._peek() == "(":  # an array
+                    self._until(")")
+                    splits[-1] += COMPUTED
+        parts += splits
+        return [part for part in parts if part] or ([""] if is_quoted else [])
+
+    def _until(self, end: str) -> str:
+        """The text up to ``end``, which is skipped."""
+        start = self.position
+        position = self.text.find(end, start)
+        self.position = len(self.text) if position < 0 else position + 1
+        return self.text[start:position] if position >= 0 else self.text[start:]
+
+    def _quoted(self) -> str:
+        """The text of a double-quoted part."""
+        text = ""
+        while (character := self._peek()) not in ("", '"'):
+            self.position += 1
+            if character == "\\" and self._peek() in ("$", "`", '"', "\\", "\n"):
+                text += "" if self._peek() == "\n" else self._peek()
+                self.position += 1
+            elif character in "$`":
+                text += self._expansion(character)
+            else:
+                text += character
+        self.position += 1
+        return text
+
+    def _expansion(self, character: str) -> str:
+        """The value of what ``character`` (`$` or a backtick) begins."""
+        if character == "`":
+            self._commands_within(self._until("`"))
+            return COMPUTED
+        following = self._peek()
+        if following == "(":
+            line = self._line()
+            within = self._balanced("(", ")")
+            self._commands_within(within, line)
+            return COMPUTED
+        if following == "{":
+            return self._braced(self._balanced("{", "}"))
+        if match := _NAME.match(self.text, self.position):
+            self.position = match.end()
+            return self.values.get(match[0], f"${{{match[0]}}}")
+        if following and following in "0123456789@*#?$!-":
+            self.position += 1
+            return COMPUTED
+        return "$"
+
+    def _braced(self, expression: str) -> str:
+        match = _BRACED.fullmatch(expression)
+        if match is None:
+            return COMPUTED
+        name, operator, default = match.groups()
+        value = self.values.get(name)
+        own = f"${{{name}}}"
+        if operator and (value is None or own in value):
+            words = _Lexer(f'"{default}"', self.values, depth=0).read()
+            return next((" ".join(command.words) for command in words), "")
+        return own if value is None else value
+
+    def _balanced(self, opening: str, closing: str) -> str:
+        """The text within a pair of brackets, at whose first one it begins."""
+        start, open_brackets = self.position + 1, 0
+        while character := self._peek():
+            self.position += 1
+            open_brackets += (character == opening) - (character == closing)
+            if open_brackets == 0:
+                return self.text[start : self.position - 1]
+        return self.text[start:]
+
+    def _commands_within(self, text: str, line: int = 0) -> None:
+        if self.depth:
+            lexer = _Lexer(text, self.values, line or self._line(), self.depth - 1)
+            self.inner += lexer.read()

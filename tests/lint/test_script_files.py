@@ -1,0 +1,192 @@
+"""Containers that a script starts are checked like those of a Compose file."""
+
+from pathlib import Path
+
+import pytest
+
+from earshot.lint.check import check
+from earshot.lint.files import choose
+
+KRAFT = (
+    "-e KAFKA_NODE_ID=1 -e KAFKA_PROCESS_ROLES=broker,controller"
+    " -e KAFKA_CONTROLLER_LISTENER_NAMES=CONTROLLER"
+    " -e KAFKA_CONTROLLER_QUORUM_VOTERS=1@localhost:9093"
+    " -e KAFKA_LISTENERS=PLAINTEXT://:9092,CONTROLLER://:9093"
+)
+
+
+def broker(
+    advertised: str, options: str = "-p 9092:9092", name: str = "kafka", program: str = "docker"
+) -> str:
+    """A command that starts a broker."""
+    return (
+        f"{program} run -d --name {name} {options} {KRAFT} \\\n"
+        f"  -e KAFKA_ADVERTISED_LISTENERS=PLAINTEXT://{advertised} apache/kafka:4.1.1\n"
+    )
+
+
+def ui(options: str, bootstrap: str = "kafka:9092", program: str = "docker") -> str:
+    """A command that starts a client."""
+    setting = f"KAFKA_CLUSTERS_0_BOOTSTRAPSERVERS={bootstrap}"
+    return f"{program} run -d {options} -e {setting} kafbat/kafka-ui:v1.3.0\n"
+
+
+def write(folder: Path, name: str, text: str) -> Path:
+    file = folder / name
+    file.write_text(text)
+    return file
+
+
+def rules(folder: Path, text: str, name: str = "start.sh") -> list[tuple[str, str]]:
+    report = check(write(folder, name, text), {})
+    return [(mistake.finding.rule, mistake.level) for mistake in report.mistakes]
+
+
+NETWORK = "docker network create net\n"
+KL015, KL017 = ("KL015", "error"), ("KL017", "error")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (broker("localhost:9092"), []),
+        (broker("kafka:9092"), [KL017]),
+        (broker("localhost:9092", "-p 9093:9092"), [KL017]),
+        (broker("localhost:9092", "-p9093:9092"), [KL017]),
+        (broker("localhost:9092", "-itdp 9092:9092"), []),
+        (broker("localhost:9092", "--publish=9092:9092"), []),
+        (broker("kafka:9092", program="sudo podman"), [KL017]),
+        (broker("kafka:9092", program="nerdctl"), [KL017]),
+        (broker("kafka:9092", program="ID=$(docker") + ")", [KL017]),
+        # the host of another command is another machine
+        (broker("kafka:9092", program="docker -H tcp://box"), []),
+        # variables
+        ("PORT=9092\n" + broker("localhost:$PORT", "-p $PORT:9092"), []),
+        (broker("localhost:${PORT:-9092}", "-p ${PORT:-9093}:9092"), [KL017]),
+        (broker("$HOST:9092"), []),
+        # the machine's network
+        (broker("localhost:9092", "--net=host") + ui("--network host", "localhost:9092"), []),
+        (broker("localhost:9092", "--net=host") + ui("-p 8080:8080", "localhost:9092"), [KL015]),
+        # a network that the script creates
+        (NETWORK + broker("kafka:9092", "--network net") + ui("--network net"), []),
+        (NETWORK + broker("localhost:9092", "--network net") + ui("--network net"), [KL015]),
+        (NETWORK + broker("other:9092", "--network net") + ui("--network net"), [KL015]),
+        (NETWORK + broker("other:9092", "--network net --network-alias other")
+         + ui("--network net"), []),
+        (NETWORK + broker("kafka:9092", "") + "docker network connect net kafka\n"
+         + ui("--network net"), []),
+        # a network of elsewhere may have more names
+        (broker("other:9092", "--network net") + ui("--network net"), []),
+        (NETWORK + broker("other:9092", "--network net") + ui("--network net")
+         + "docker compose up -d\n", []),
+        # the default bridge resolves links alone
+        (broker("kafka:9092", "") + ui(""), [KL015]),
+        (broker("kafka:9092", "") + ui("--link kafka"), []),
+        (broker("localhost:9092") + ui("--link kafka:k", "k:9092"), [KL015]),
+        (broker("localhost:9092") + ui("--network container:kafka", "localhost:9092"), []),
+        (broker("kafka:9092", "") + ui("--add-host kafka:172.17.0.2"), []),
+        # tools that the script runs on the machine
+        (broker("kafka:9092", "--network net") + "kcat -b kafka:9092 -L\n", [KL015]),
+        (broker("localhost:9092") + "kafka-topics.sh --bootstrap-server localhost:9092\n", []),
+        (broker("localhost:9092") + "echo kafka:9092\n", []),
+    ],
+)  # fmt: skip
+def test_containers_of_a_script_are_checked(
+    tmp_path: Path, text: str, expected: list[tuple[str, str]]
+) -> None:
+    assert rules(tmp_path, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "mark"), [("start.bat", "^"), ("start.cmd", "^"), ("start.ps1", "`")]
+)
+def test_scripts_of_windows_are_checked(tmp_path: Path, name: str, mark: str) -> None:
+    text = broker("kafka:9092").replace("\\\n", f"{mark}\n")
+    assert rules(tmp_path, text, name) == [KL017]
+
+
+def test_a_zookeeper_of_the_script_is_found_by_name_and_link(tmp_path: Path) -> None:
+    def text(options: str) -> str:
+        return (
+            "docker run -d --name zookeeper -p 2181:2181 zookeeper:3.9\n"
+            f"docker run -d --name kafka {options} -e KAFKA_ZOOKEEPER_CONNECT=zookeeper:2181"
+            " -e KAFKA_ADVERTISED_LISTENERS=PLAINTEXT://localhost:9092"
+            " confluentinc/cp-kafka:7.6.0\n"
+        )
+
+    assert rules(tmp_path, text("-p 9092:9092 --link zookeeper")) == []
+    assert rules(tmp_path, text("-p 9092:9092")) == [("KL016", "error")]
+    assert rules(tmp_path, text("--network host")) == [("KL016", "error")]
+
+
+def test_the_place_is_the_line_of_the_variable(tmp_path: Path) -> None:
+    report = check(write(tmp_path, "start.sh", "#!/bin/sh\n" + broker("kafka:9092")), {})
+    assert [mistake.place.line for mistake in report.mistakes] == [3]
+    assert report.kind == "script"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("for i in 1 2; do\n" + broker("kafka:9092", name="kafka$i") + "done\n", "in a loop"),
+        ("if a; then\n" + broker("kafka:9092") + "else\n" + broker("localhost:9092") + "fi\n",
+         "is started in two ways"),
+        ("docker run -d \\\n  # the broker\n  apache/kafka:4.1.1\n", "ends before the image"),
+    ],
+)  # fmt: skip
+def test_what_was_not_read_is_said(tmp_path: Path, text: str, reason: str) -> None:
+    report = check(write(tmp_path, "start.sh", text), {})
+    assert (report.kind, report.mistakes) == ("", ())
+    assert any(reason in text for text in report.unchecked)
+
+
+def test_an_unknown_option_leaves_the_listeners_open(tmp_path: Path) -> None:
+    report = check(write(tmp_path, "start.sh", broker("kafka:9092", "$OPTIONS")), {})
+    assert [mistake.level for mistake in report.mistakes if mistake.level == "error"] == []
+    assert "container kafka: options could not be read" in report.unchecked
+
+
+def test_a_file_of_variables_next_to_the_script_is_read(tmp_path: Path) -> None:
+    write(tmp_path, "kafka.env", "KAFKA_ADVERTISED_LISTENERS=PLAINTEXT://kafka:9092\n")
+    text = f"docker run --name kafka -p 9092:9092 {KRAFT} --env-file %s apache/kafka:4.1.1\n"
+    assert rules(tmp_path, text % "kafka.env") == [KL017]
+    report = check(write(tmp_path, "start.sh", text % "none.env"), {})
+    assert (report.mistakes, len(report.unchecked)) == ((), 1)
+
+
+COMPOSE = """#!/bin/sh
+IP=$(hostname -I)
+cat > compose.yml <<EOF
+services:
+  kafka:
+    image: apache/kafka:4.1.1
+    ports: ["9092:9092"]
+    environment:
+      KAFKA_NODE_ID: 1
+      KAFKA_PROCESS_ROLES: broker,controller
+      KAFKA_LISTENERS: PLAINTEXT://:9092,CONTROLLER://:9093
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://{}:9092
+      KAFKA_CONTROLLER_LISTENER_NAMES: CONTROLLER
+      KAFKA_CONTROLLER_QUORUM_VOTERS: 1@localhost:9093
+EOF
+docker compose up -d
+"""
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"), [("kafka", [KL017]), ("localhost", []), ("$IP", []), ("\\${IP}", [])]
+)
+def test_a_compose_file_that_a_script_writes_is_checked(
+    tmp_path: Path, host: str, expected: list[tuple[str, str]]
+) -> None:
+    file = write(tmp_path, "start.sh", COMPOSE.format(host))
+    report = check(file, {})
+    assert [(mistake.finding.rule, mistake.level) for mistake in report.mistakes] == expected
+    assert report.kind == "script with a Compose file"
+    assert [mistake.place.line for mistake in report.mistakes] == [12] * len(expected)
+
+
+def test_scripts_in_a_folder_are_checked(tmp_path: Path) -> None:
+    write(tmp_path, "start.sh", broker("kafka:9092"))
+    write(tmp_path, "build.sh", "make\n")
+    assert [file.name for file in choose([tmp_path]).files] == ["start.sh"]

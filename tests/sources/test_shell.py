@@ -1,0 +1,92 @@
+"""The words of a script's commands are those that the shell would pass."""
+
+import pytest
+
+from earshot.sources.shell import HereDocument, Syntax, read_script, syntax_of
+
+
+def words(text: str, syntax: Syntax = Syntax.POSIX) -> list[tuple[str, ...]]:
+    return [command.words for command in read_script(text, syntax).commands]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a b; c && d | e", [("a", "b"), ("c",), ("d",), ("e",)]),
+        ("a \\\n  -x y\nb", [("a", "-x", "y"), ("b",)]),
+        ("a 'b c' \"d $E\" f\\ g", [("a", "b c", "d ${E}", "f g")]),
+        ("a # no more\n#b\nc#d", [("a",), ("c#d",)]),
+        # a comment ends a command that a backslash continues
+        ("a \\\n # b\n c", [("a",), ("c",)]),
+        ("a >out 2>&1 <in", [("a",)]),
+        ("if a; then sudo -E b; else ! c; fi", [("a",), ("b",), ("c",)]),
+        ("X=1 Y=2 a", [("a",)]),
+        ("a '' b", [("a", "", "b")]),
+        ("a 'open", [("a", "open")]),
+        ("", []),
+    ],
+)
+def test_words_are_split_as_by_the_shell(text: str, expected: list[tuple[str, ...]]) -> None:
+    assert words(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("P=1\na $P ${P}2", ("a", "1", "12")),
+        ("export H=h P=1\nA=$H:$P\na $A", ("a", "h:1")),
+        ("a ${P:-9} ${P-8} ${1:-7}", ("a", "9", "8", "7")),
+        ("P=${P:-9}\na $P", ("a", "9")),
+        ("P=1\na ${P:-9}", ("a", "1")),
+        ('O="-p 1:1 -d"\na $O "$O"', ("a", "-p", "1:1", "-d", "-p 1:1 -d")),
+        ("a $P ${P%%:*} $1 `b`", ("a", "${P}", "${computed}", "${computed}", "${computed}")),
+        ("P=$(b)\na $P", ("a", "${P}")),
+        # two values: which one counts depends on the run
+        ("P=1\nP=2\na $P", ("a", "${P}")),
+        ("P=1\nP=1\na $P", ("a", "1")),
+        ("P=$P\na $P", ("a", "${P}")),
+    ],
+)
+def test_variables_have_the_value_that_the_script_assigns(
+    text: str, expected: tuple[str, ...]
+) -> None:
+    assert expected in words(text)
+
+
+def test_commands_within_others_are_read_with_their_lines() -> None:
+    commands = read_script("a\nID=$(docker run \\\n x)\nb").commands
+    assert [(command.words, command.line) for command in commands] == [
+        (("a",), 1),
+        (("docker", "run", "x"), 2),
+        (("b",), 4),
+    ]
+
+
+def test_a_command_in_a_loop_is_marked() -> None:
+    text = "a\nfor i in 1 2; do\n  b\ndone\nwhile c; do d; done\ne"
+    repeated = [command.words[0] for command in read_script(text).commands if command.is_repeated]
+    assert {"b", "d"} <= {*repeated}
+    assert not {"a", "e"} & {*repeated}
+
+
+def test_a_here_document_is_no_command() -> None:
+    script = read_script("cat <<EOF >f\nx: $Y\n  EOF\nEOF\ncat <<-'E' | b\n\tz\n\tE\nc")
+    assert [command.words[0] for command in script.commands] == ["cat", "cat", "b", "c"]
+    assert script.documents == (HereDocument("x: $Y\n  EOF", 2), HereDocument("\tz", 6))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("a.bat", "@rem no\nset P=1\nrun ^\n -p %P%:2 ^\n x", ("run", "-p", "1:2", "x")),
+        ("a.ps1", "$P = 1\nrun `\n -p ${P}:2 `\n x", ("run", "-p", "1:2", "x")),
+        ("a.ps1", "run -e A=$env:B x", ("run", "-e", "A=${B}", "x")),
+    ],
+)  # fmt: skip
+def test_scripts_of_windows_are_read(name: str, text: str, expected: tuple[str, ...]) -> None:
+    assert words(text, syntax_of(name))[-1] == expected
+
+
+@pytest.mark.parametrize("text", ["$(" * 5000, "${" * 5000, "a <<E\n" * 5000, '"' * 5001, "\\"])
+def test_a_broken_script_is_read_to_its_end(text: str) -> None:
+    read_script(text)
