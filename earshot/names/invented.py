@@ -56,8 +56,8 @@ class DoubtedResolver:
 
     def _begun(self, domain: str) -> Future[Lookup]:
         """The lookup of a name below ``domain`` that does not exist."""
-        # absolute, as a search domain of this machine may have a wildcard of its own
-        name = f"{secrets.token_hex(16)}.{domain}."
+        # its beginning tells who looks for it; without a search domain, which may have a wildcard
+        name = f"earshot-control-{secrets.token_hex(8)}.{domain}."
         control: Future[Lookup] = Future()
         # a daemon, as getaddrinfo has no time limit and must not keep the process alive
         threading.Thread(target=self._answer, args=(control, name), daemon=True).start()

@@ -44,9 +44,9 @@ class CountingTable(dict[str, tuple[str, ...] | str]):
         super().__init__(table)
         self.asked: Counter[str] = Counter()
 
-    def get(self, key: str, default: Any = None, /) -> Any:
+    def __getitem__(self, key: str) -> tuple[str, ...] | str:
         self.asked[key] += 1
-        return super().get(key, default)
+        return super().__getitem__(key)
 
 
 @pytest.fixture(scope="module")
