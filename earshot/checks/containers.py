@@ -17,7 +17,6 @@ from earshot.listeners.images import Family, is_unnamed
 from earshot.listeners.terms import Scope
 from earshot.names.evidence import Declaration, Evidence, EvidenceKey, EvidenceKind, gather
 from earshot.names.kinds import ip_of
-from earshot.names.lookup import Lookup, Resolver
 from earshot.names.policy import ResolverPolicy, SystemResolvers
 from earshot.rules import kl002_kafka, kl012_same_broker, kl014_image
 from earshot.rules.evaluate import CheckResult, evaluate, remarks, rules_at
@@ -310,23 +309,8 @@ def evidence(
         if scope in _INSIDE and "." in host and not policy.waiver(host)
     ]
     if external_keys:
-        again = gather(facts.plan, policy, facts.placement, declared, _WithExternal(asked))
+        again = gather(
+            facts.plan, policy, facts.placement, declared, asked, otherwise=Scope.EXTERNAL
+        )
         evidence_by_key |= {key: again[key] for key in external_keys}
     return evidence_by_key
-
-
-class _WithExternal(SystemResolvers):
-    def __init__(self, asked: SystemResolvers) -> None:
-        self._asked = asked
-
-    def look_up(
-        self, questions: Iterable[tuple[str, Resolver]], policy: ResolverPolicy
-    ) -> dict[tuple[str, str], Lookup]:
-        return self._asked.look_up(questions, policy)
-
-    def search(self) -> tuple[str, ...]:
-        return self._asked.search()
-
-    def resolver(self, policy: ResolverPolicy, scope: Scope, placement: str) -> Resolver | None:
-        resolver = self._asked.resolver(policy, scope, placement)
-        return resolver or self._asked.resolver(policy, Scope.EXTERNAL, placement)

@@ -4,14 +4,14 @@ This module also gathers the evidence for advertised names: EC2's names, the sta
 DNS. Other checks of the stack's resources are in `instance_stack`.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from earshot.checks.lone_settings import advice_in_user_data, mistakes_in_user_data
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.settings import node_id, readable_entries
 from earshot.listeners.grammar import Bad, read_listeners
-from earshot.listeners.model import ClusterPlan, Listener
+from earshot.listeners.model import ClusterPlan
 from earshot.listeners.render import settings
 from earshot.listeners.terms import Scope
 from earshot.names.aws import Ec2Name, Interface, declaration, read_name, resolution
@@ -239,7 +239,7 @@ def name_evidence(
                 lookups[key] = _record(host, scope, networks[node.id], zones)
     declared = {key: lookup.declaration for key, lookup in lookups.items() if lookup.declaration}
     waiting = {key for key, lookup in lookups.items() if lookup.pending}
-    evidence = gather(_without(facts.plan, waiting), policy, "aws", declared, asked)
+    evidence = gather(facts.plan, policy, "aws", declared, asked, skipped=waiting)
     evidence |= {key: _pending_evidence(declared[key]) for key in waiting}
     for key, lookup in lookups.items():
         evidence[key] = _with_record(evidence[key], lookup, key[2])
@@ -265,7 +265,7 @@ def dns_only_evidence(
         for _, listener, scope in facts.advertised()
         if not resolves_nowhere(str(listener.host), scope)
     }
-    return gather(_without(facts.plan, others), policy, "aws", asked=asked)
+    return gather(facts.plan, policy, "aws", asked=asked, skipped=others)
 
 
 def resolves_nowhere(host: str, scope: Scope) -> bool:
@@ -320,23 +320,3 @@ def _with_record(evidence: Evidence, lookup: RecordLookup, host: str) -> Evidenc
 def _pending_evidence(declared: Declaration) -> Evidence:
     why = f"{declared.why}; not looked up: the record is still to be made"
     return Evidence(EvidenceKind.DECLARED, None, why, declared.addresses)
-
-
-def _without(plan: ClusterPlan, keys: Collection[EvidenceKey]) -> ClusterPlan:
-    """``plan`` without the scopes of ``keys``, for `gather`."""
-    if not keys:
-        return plan
-
-    def rest(listener: Listener) -> Listener:
-        scopes = (
-            scope
-            for scope in listener.scopes
-            if (listener.name, scope, str(listener.host)) not in keys
-        )
-        return listener.model_copy(update={"scopes": tuple(scopes)})
-
-    nodes = (
-        node.model_copy(update={"listeners": tuple(map(rest, node.listeners))})
-        for node in plan.nodes
-    )
-    return plan.model_copy(update={"nodes": tuple(nodes)})

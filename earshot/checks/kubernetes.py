@@ -40,7 +40,8 @@ _CONFLUENT = "/etc/confluent/docker/run"
 class _ServiceLink:
     """A Service whose variable `NAME_PORT` an image reads as a setting, and refuses."""
 
-    image: re.Pattern[str]
+    image: str
+    """The pattern of the image, in any registry."""
     service: str
     variable: str
     start: str
@@ -50,31 +51,17 @@ class _ServiceLink:
 
 
 _SERVICE_LINKS = (
+    _ServiceLink("cp-(?:(?:enterprise-)?kafka|server)", "kafka", "KAFKA_PORT", _CONFLUENT),
     _ServiceLink(
-        re.compile(r"(?:.*/)?cp-(?:(?:enterprise-)?kafka|server)"),
-        "kafka",
-        "KAFKA_PORT",
-        _CONFLUENT,
-    ),
-    _ServiceLink(
-        re.compile(r"(?:.*/)?wurstmeister/kafka"),
+        "wurstmeister/kafka",
         "kafka",
         "KAFKA_PORT",
         "start-kafka.sh",
         ("KAFKA_PROTOCOL_NAME", "KAFKA_ADVERTISED_PROTOCOL_NAME"),
     ),
+    _ServiceLink("cp-schema-registry", "schema-registry", "SCHEMA_REGISTRY_PORT", _CONFLUENT),
     _ServiceLink(
-        re.compile(r"(?:.*/)?cp-schema-registry"),
-        "schema-registry",
-        "SCHEMA_REGISTRY_PORT",
-        _CONFLUENT,
-    ),
-    _ServiceLink(
-        re.compile(r"(?:.*/)?cp-kafka-rest"),
-        "kafka-rest",
-        "KAFKA_REST_PORT",
-        _CONFLUENT,
-        ("KAFKA_REST_LISTENERS",),
+        "cp-kafka-rest", "kafka-rest", "KAFKA_REST_PORT", _CONFLUENT, ("KAFKA_REST_LISTENERS",)
     ),
 )
 
@@ -240,7 +227,7 @@ def _service_link_findings(broker: PodContainer, deployment: PodDeployment) -> I
         return
     command = " ".join(broker.service.command)
     for link in _SERVICE_LINKS:
-        if not link.image.fullmatch(repository_of(container.image)):
+        if not re.fullmatch(f"(?:.*/)?{link.image}", repository_of(container.image)):
             continue
         # an empty variable replaces the one of the Service
         is_ignored = any(container.env.get(variable) for variable in link.unless)

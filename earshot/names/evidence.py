@@ -6,7 +6,7 @@ clients, which `ResolverPolicy` names.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -74,6 +74,9 @@ def gather(
     placement: str,
     declared: Mapping[EvidenceKey, Declaration] | None = None,
     asked: SystemResolvers | None = None,
+    *,
+    skipped: Collection[EvidenceKey] = (),
+    otherwise: Scope | None = None,
 ) -> dict[EvidenceKey, Evidence]:
     """The evidence for every advertised name of ``plan`` that is known, controllers' included.
 
@@ -82,7 +85,8 @@ def gather(
     are then looked up with this machine's search domains, within ``policy.timeout`` once more.
     ``asked`` provides the resolvers (default: the real ones). It remembers those that did not
     answer, and does not use them again. A name without an answer and without a declaration gets
-    evidence of kind none, with the reason.
+    evidence of kind none, with the reason. ``skipped`` names are left out; scopes without a
+    resolver use that of ``otherwise``.
     """
     declared = declared or {}
     if asked is None:
@@ -90,7 +94,9 @@ def gather(
 
         asked = SystemResolvers()
     resolvers = {scope: asked.resolver(policy, scope, placement) for scope in Scope}
-    keys = list(dict.fromkeys(_keys(plan)))
+    if otherwise is not None:
+        resolvers = {scope: own or resolvers[otherwise] for scope, own in resolvers.items()}
+    keys = [key for key in dict.fromkeys(_keys(plan)) if key not in skipped]
     elsewhere = {key for key, declaration in declared.items() if declaration.elsewhere}
     questions = [
         (host, resolver)

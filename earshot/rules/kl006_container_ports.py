@@ -15,7 +15,7 @@ from earshot.listeners.address import Address, bracketed
 from earshot.listeners.terms import Scope
 from earshot.names.kinds import ip_of
 from earshot.rules.registry import Finding, FindingState, Rule, Severity
-from earshot.topology.broker import Broker, Endpoint, ReachedListener
+from earshot.topology.broker import Broker, Endpoint
 from earshot.topology.container import Container, JoinedNetwork, is_loopback
 from earshot.topology.model import Deployment
 from earshot.topology.names import HOST, OUTSIDE, Unknown, is_gateway
@@ -77,12 +77,8 @@ def _bind_findings(
 def _may_bind_loopback(facts: ClusterFacts, listener: Listener, container: Container) -> bool:
     if container.on_host_network:
         return set(listener.scopes) <= {Scope.HOST}
-    is_single_node = facts.plan is not None and len(facts.plan.nodes) == 1
-    return (
-        listener.scopes == (Scope.CONTROLLER,)
-        and is_single_node
-        and is_loopback(str(listener.host))
-    )
+    is_for_itself = len(facts.nodes) == 1 and is_loopback(str(listener.host))
+    return listener.scopes == (Scope.CONTROLLER,) and is_for_itself
 
 
 def _advertised_findings(
@@ -106,21 +102,16 @@ def _advertised_findings(
 
 def _broker_alone(node: Node, container: Container) -> Deployment:
     """The node and a peer container, with each listener on all interfaces."""
-    broker_container = container
     if container.on_host_network:  # its names are the machine's
-        broker_container = replace(container, name="the node", hostname="")
+        container = replace(container, name="the node", hostname="")
     endpoints = tuple(
-        Endpoint(
-            listener.name,
-            Address("", listener.bind_port),
-            listener.advertised if listener.known else None,
-        )
-        for listener in node.listeners
+        Endpoint(own.name, Address("", own.bind_port), own.advertised if own.known else None)
+        for own in node.listeners
     )
-    broker = Broker(broker_container.name, broker_container, node.id, endpoints)
-    networks = tuple(JoinedNetwork(network.name) for network in broker_container.networks)
-    peer = Container(_PEER, networks=networks, network_mode=broker_container.network_mode)
-    return Deployment({broker_container.name: broker_container, _PEER: peer}, (broker,))
+    broker = Broker(container.name, container, node.id, endpoints)
+    networks = tuple(JoinedNetwork(network.name) for network in container.networks)
+    peer = Container(_PEER, networks=networks, network_mode=container.network_mode)
+    return Deployment({container.name: container, _PEER: peer}, (broker,))
 
 
 def _walk_findings(
@@ -130,14 +121,14 @@ def _walk_findings(
     end, bind = trace.end, listener.bind_port
     published = container.published_at(bind)
     why = trace.hops[-1].because
-    if isinstance(end, ReachedListener):
-        why = f"that is the listener {end.endpoint.name}"
-        if end.endpoint.name == listener.name:
+    if trace.reached:
+        why = f"that is the listener {trace.reached.endpoint.name}"
+        if trace.reached.endpoint.name == listener.name:
             return
     elif isinstance(end, Unknown):
         why = f"the published port is {', '.join(map(str, published))}"
         why = why if published else f"the container publishes no port for {bind}"
-        if any(published_port.host_port == listener.port for published_port in published):
+        if any(port.host_port == listener.port for port in published):
             return  # only the host's address is unknown
     expected = f"a published port that leads to {bind}, advertised unchanged"
     remedy = f"publish {listener.port}:{bind}"
@@ -145,15 +136,11 @@ def _walk_findings(
         expected = f"{bracketed(str(listener.host))}:{bind}"
         remedy = f"advertise {listener.name}://{expected}"
     elif end is Failure.NOWHERE:
-        expected = (
-            "localhost or a name of the host" if scope is Scope.HOST else "a name of the host"
-        )
+        expected = f"{'localhost or ' if scope is Scope.HOST else ''}a name of the host"
         remedy = "advertise the name under which these clients reach the host"
     elif end is Failure.REFUSED:
         remedy += " on all of the host's addresses"
-    elif outer := next(
-        (published_port.host_port for published_port in published if published_port.host_port), None
-    ):
+    elif outer := next((port.host_port for port in published if port.host_port), None):
         remedy += f", or advertise {listener.name}://{Address(str(listener.host), outer)}"
     yield RULE.finding(
         f"advertises {listener.advertised}, and {why}",

@@ -15,7 +15,7 @@ from earshot.rules.kl017_published import on_all_interfaces
 from earshot.rules.registry import AppliedAt, Finding, Rule, Severity
 from earshot.topology.broker import Bootstrap, Broker, ReachedListener
 from earshot.topology.container import DEFAULT_BRIDGES
-from earshot.topology.model import ClosedPort, Deployment
+from earshot.topology.model import Deployment
 from earshot.topology.names import is_gateway
 from earshot.topology.walk import (
     BootstrapConnection,
@@ -47,7 +47,8 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     if deployment is None:
         return
     yield from _unhealthy(deployment)
-    yield from map(_closed, deployment.closed_ports())
+    for name, closed in deployment.closed_ports():
+        yield _closed(name, closed)
     bootstrapped: list[tuple[Bootstrap, Sequence[BootstrapConnection]]] = []
     lost_clients: set[Bootstrap] = set()
     for client in deployment.bootstraps:
@@ -77,15 +78,15 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         yield _desktop_only(host, clients)
 
 
-def _closed(port: ClosedPort) -> Finding:
+def _closed(port: str, closed: ReachedListener) -> Finding:
     """The finding that no client connects through ``port``."""
-    listener, bind = port.endpoint.name, port.endpoint.bind
+    listener, bind = closed.endpoint.name, closed.endpoint.bind
     return RULE.finding(
-        f"{port.name} leads to {listener}, which listens on {bind} alone: no client connects",
+        f"{port} leads to {listener}, which listens on {bind} alone: no client connects",
         "a listener on all interfaces of the pod",
         listener=listener,
-        container=port.broker.service,
-        remedy=on_all_interfaces(port.endpoint),
+        container=closed.broker.service,
+        remedy=on_all_interfaces(closed.endpoint),
         inputs=("listeners",),
     )
 

@@ -78,26 +78,22 @@ _TOOL = re.compile(
 )
 _WORKER_PROTOCOL = "CONNECT_SECURITY_PROTOCOL"
 _OF_CONNECT = ("CONNECT_BOOTSTRAP_SERVERS", "BOOTSTRAP_SERVERS")
-_PROTOCOLS = (
+_Row = tuple[re.Pattern[str], str, str]
+
+
+def _confluent(images: str, begin: str, own: str = "") -> _Row:
+    """The row of Confluent's ``images``, whose variables begin with ``begin``."""
+    image = re.compile(rf"(?:.*/)?confluentinc/(?:{images})")
+    return image, rf"({begin})BOOTSTRAP_SERVERS", rf"\1{own}SECURITY_PROTOCOL"
+
+
+_PROTOCOLS: tuple[_Row, ...] = (
     (_UI, r"(KAFKA_CLUSTERS_[0-9]+)_BOOTSTRAP_?SERVERS", r"\1_PROPERTIES_SECURITY_PROTOCOL"),
     (re.compile(r"(?:.*/)?debezium/connect(?:-base)?"), r"BOOTSTRAP_SERVERS", _WORKER_PROTOCOL),
-    *(
-        (
-            re.compile(rf"(?:.*/)?confluentinc/(?:{images})"),
-            rf"({begin})BOOTSTRAP_SERVERS",
-            variable,
-        )
-        for images, begin, variable in (
-            ("cp-schema-registry", _OF_REGISTRY, r"\1SECURITY_PROTOCOL"),
-            (
-                "cp-kafka-connect(?:-base)?|cp-server-connect(?:-base)?",
-                "CONNECT_",
-                r"\1SECURITY_PROTOCOL",
-            ),
-            ("(?:cp-)?ksqldb-server", "KSQL_", r"\1SECURITY_PROTOCOL"),
-            ("cp-kafka-rest", "KAFKA_REST_", r"\1CLIENT_SECURITY_PROTOCOL"),
-        )
-    ),
+    _confluent("cp-schema-registry", _OF_REGISTRY),
+    _confluent("cp-kafka-connect(?:-base)?|cp-server-connect(?:-base)?", "CONNECT_"),
+    _confluent("(?:cp-)?ksqldb-server", "KSQL_"),
+    _confluent("cp-kafka-rest", "KAFKA_REST_", "CLIENT_"),
 )
 """By image: the variable of its addresses, and that of its security protocol."""
 

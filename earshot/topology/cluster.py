@@ -105,12 +105,8 @@ class ClusterService:
     """Its node ports lead only to pods on that node (`externalTrafficPolicy`)."""
 
     @property
-    def is_external_name(self) -> bool:
-        return bool(self.external_name)
-
-    @property
     def has_address(self) -> bool:
-        return not (self.is_headless or self.is_external_name)
+        return not (self.is_headless or self.external_name)
 
 
 def in_cluster(host: str) -> list[str]:

@@ -18,15 +18,6 @@ from earshot.topology.ways import Failure, Hop, Outcome, Trace, Ways
 
 
 @dataclass(frozen=True)
-class ClosedPort:
-    """A port for clients that leads to a listener on the loopback of its broker."""
-
-    name: str
-    broker: Broker
-    endpoint: Endpoint
-
-
-@dataclass(frozen=True)
 class Deployment:
     """All containers by service, the brokers among them, and the clients' bootstraps."""
 
@@ -90,8 +81,9 @@ class Deployment:
         """A name at which other nodes reach ``broker`` at ``port``, or None."""
         return broker.service
 
-    def closed_ports(self) -> Iterator[ClosedPort]:
-        """The closed ports that no client of the file uses, except for published ports (KL017)."""
+    def closed_ports(self) -> Iterator[tuple[str, ReachedListener]]:
+        """The ports for clients that lead to a listener on the loopback of its broker, each with
+        its name; without those of the file's clients, and published ports (KL017)."""
         return iter(())
 
     def loopback_listener(self, place: str, address: Address) -> Endpoint | None:

@@ -60,7 +60,7 @@ class PodWays:
 
     def ways_by_service(self, service: ClusterService, port: int, place: str) -> list[Leg]:
         """The ways through a Service to its pods."""
-        if service.is_external_name:
+        if service.external_name:
             return self._by_external_name(service, port, place)
         if service.is_headless:
             return self.ways_to_pods(service, ServicePort(port, port), place)
@@ -149,7 +149,7 @@ class PodWays:
     def _by_external_name(self, service: ClusterService, port: int, place: str) -> list[Leg]:
         """The ways of an `ExternalName` that is a Service of the cluster."""
         targets = self.services_named(service.external_name, "")
-        if targets and not any(target.is_external_name for target in targets):
+        if targets and not any(target.external_name for target in targets):
             return [leg for target in targets for leg in self.ways_by_service(target, port, place)]
         return [unknown_leg(f"where the external name of the Service {service.name} leads")]
 

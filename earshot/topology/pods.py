@@ -13,10 +13,10 @@ from earshot.listeners.address import Address
 from earshot.listeners.listed import by_key
 from earshot.listeners.placeholders import is_known
 from earshot.names.kinds import NameKind, ip_of, kind_of
-from earshot.topology.broker import Bootstrap, Broker, Endpoint
+from earshot.topology.broker import Bootstrap, Broker, Endpoint, ReachedListener
 from earshot.topology.cluster import ClusterService, Pod, ServicePort, in_cluster
 from earshot.topology.container import is_loopback
-from earshot.topology.model import ClosedPort, Deployment
+from earshot.topology.model import Deployment
 from earshot.topology.names import OUTSIDE
 from earshot.topology.pod_ways import PodWays
 from earshot.topology.walk import walk
@@ -114,7 +114,7 @@ class PodDeployment(Deployment):
         clients_by_broker = by_key(
             (broker, client)
             for service in self.services
-            if not service.is_external_name
+            if not service.external_name
             for client in self._clients_of(service)
             for broker in self._reached_brokers(client) - reached
         )
@@ -126,7 +126,7 @@ class PodDeployment(Deployment):
             }
         yield from bootstraps.values()
 
-    def closed_ports(self) -> Iterator[ClosedPort]:
+    def closed_ports(self) -> Iterator[tuple[str, ReachedListener]]:
         client_addresses = {
             (service.name, service.namespace, address.port)
             for client in self.bootstraps
@@ -135,11 +135,11 @@ class PodDeployment(Deployment):
             for service in self.services_of(client.service, address.host)
         }
         for service in self.services:
-            for port in () if service.is_external_name else service.ports or ():
+            for port in () if service.external_name else service.ports or ():
                 if (service.name, service.namespace, port.port) not in client_addresses:
                     name = f"port {port.port} of the Service {service.name}"
                     for reached in self._pod_ways.loopback_listeners(service, port):
-                        yield ClosedPort(name, reached.broker, reached.endpoint)
+                        yield name, reached
 
     def loopback_listener(self, place: str, address: Address) -> Endpoint | None:
         # clients outside use no names of Services

@@ -245,7 +245,7 @@ def _resolved(
             address.startswith("127.") or address == "::1" for address in resolved_addresses
         )
     services = view.model.services_of(place, host)
-    if any(service.is_external_name for service in services):
+    if any(service.external_name for service in services):
         return None
     expected: set[str] = set()
     if services and services == view.model.services_named(host, view.model.pods[place].namespace):
