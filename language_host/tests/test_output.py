@@ -1,18 +1,17 @@
 """The output of a child, on its way to the engine."""
 
 import os
-import threading
 from pathlib import Path
 
 import pytest
 from pulumi_python_host.children import Children
-from pulumi_python_host.output import Output
+from pulumi_python_host.output import output_of
 
 
 def follow(script: str, tmp_path: Path, lines: list[bytes] | None = None) -> list[str]:
-    children, output = Children(), Output()
+    children = Children()
     child = children.start(["sh", "-c", script], cwd=tmp_path, environment=os.environ, piped=True)
-    output.follow(child, children, None if lines is None else lines.append)
+    output = output_of(child, children, None if lines is None else lines.append)
     return [str(chunk.WhichOneof("output")) for chunk in output]
 
 
@@ -39,9 +38,3 @@ def test_grandchild_that_keeps_the_pipes_does_not_hold_the_end(tmp_path: Path) -
     chunks = follow(f"sleep 60 & echo $! > {pid_file}; exit 0", tmp_path)
     os.kill(int(pid_file.read_text()), 9)
     assert chunks == ["exitcode"]
-
-
-def test_closing_ends_the_stream() -> None:
-    output = Output()
-    threading.Timer(0.05, output.close).start()
-    assert list(output) == []

@@ -18,7 +18,7 @@ from pulumi.runtime.proto.language_pb2 import (
 from pulumi_python_host import provider_packages
 from pulumi_python_host.children import Children
 from pulumi_python_host.interpreter import Interpreter
-from pulumi_python_host.output import Output
+from pulumi_python_host.output import output_of
 
 QUERY_SECONDS = 60
 
@@ -64,11 +64,9 @@ def install(
         commands.append([interpreter.executable, "-m", "pip", "install", *arguments])
 
     for command in commands:
-        output = Output()
         child = children.start(command, cwd=folder, environment=os.environ, piped=True)
         context.add_callback(lambda child=child: children.stop(child))
-        output.follow(child, children)
-        for chunk in output:
+        for chunk in output_of(child, children):
             if chunk.WhichOneof("output") != "exitcode":
                 yield InstallDependenciesResponse(stdout=chunk.stdout, stderr=chunk.stderr)
             elif chunk.exitcode:

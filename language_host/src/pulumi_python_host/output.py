@@ -1,11 +1,11 @@
-"""A child's output for the engine: one queue of chunks, in the order of arrival."""
+"""A child's output for the engine: chunks in the order of arrival, then the exit code."""
 
+import math
 import os
+import selectors
 import subprocess
-import threading
+import time
 from collections.abc import Callable, Iterator
-from queue import SimpleQueue
-from typing import IO
 
 from pulumi.runtime.proto import language_pb2
 
@@ -13,83 +13,41 @@ from pulumi_python_host.children import Children
 
 Chunk = language_pb2.RunPluginResponse
 READ_BYTES = 65536
+POLL_SECONDS = 0.5
 # A grandchild may hold the pipes open; the plugin's own output has arrived well before.
 DRAIN_SECONDS = 1.0
 
 
-class Output:
-    """Iterating yields the chunks until the exit code has been sent or the output is closed."""
-
-    def __init__(self) -> None:
-        self._chunks: SimpleQueue[Chunk | None] = SimpleQueue()
-
-    def stdout(self, data: bytes) -> None:
-        self._chunks.put(Chunk(stdout=data))
-
-    def stderr(self, data: bytes) -> None:
-        self._chunks.put(Chunk(stderr=data))
-
-    def finish(self, code: int) -> None:
-        """Send the exit code as the last chunk; for a signal, 128 + its number, as in a shell."""
-        self._chunks.put(Chunk(exitcode=code if code >= 0 else 128 - code))
-        self.close()
-
-    def close(self) -> None:
-        self._chunks.put(None)
-
-    def __iter__(self) -> Iterator[Chunk]:
-        while (chunk := self._chunks.get()) is not None:
-            yield chunk
-
-    def follow(
-        self,
-        child: subprocess.Popen[bytes],
-        children: Children,
-        first_line: Callable[[bytes], None] | None = None,
-    ) -> None:
-        """Send everything that ``child`` prints, then its exit code.
-
-        ``first_line`` gets the first line of stdout instead, stripped; it is empty if the child
-        ended without one.
-        """
-        assert child.stdout is not None and child.stderr is not None
-        pumps = [
-            threading.Thread(
-                target=_pump, args=(child.stdout, self.stdout, first_line), daemon=True
-            ),
-            threading.Thread(target=_pump, args=(child.stderr, self.stderr), daemon=True),
-        ]
-        for pump in pumps:
-            pump.start()
-
-        def finish() -> None:
-            code = children.wait(child)
-            for pump in pumps:
-                pump.join(DRAIN_SECONDS)
-            self.finish(code)
-
-        threading.Thread(target=finish, daemon=True).start()
-
-
-def _pump(
-    pipe: IO[bytes],
-    send: Callable[[bytes], None],
+def output_of(
+    child: subprocess.Popen[bytes],
+    children: Children,
     first_line: Callable[[bytes], None] | None = None,
-) -> None:
-    with pipe:
-        if first_line is not None:
-            line, remaining_bytes = _read_line(pipe)
-            first_line(line)
-            if remaining_bytes:
-                send(remaining_bytes)
-        while data := os.read(pipe.fileno(), READ_BYTES):
-            send(data)
+) -> Iterator[Chunk]:
+    """Everything that ``child`` prints, as it comes, then its exit code.
 
-
-def _read_line(pipe: IO[bytes]) -> tuple[bytes, bytes]:
-    """The first line, stripped, and what was read beyond it."""
-    data = b""
-    while b"\n" not in data and (chunk := os.read(pipe.fileno(), READ_BYTES)):
-        data += chunk
-    line, _, remaining_bytes = data.partition(b"\n")
-    return line.strip(), remaining_bytes
+    The code for a signal is 128 + its number, as in a shell. ``first_line`` gets the first line of
+    stdout instead, stripped; it is empty if the child ended without one.
+    """
+    assert child.stdout is not None and child.stderr is not None
+    line, end = b"", math.inf
+    with child.stdout, child.stderr, selectors.DefaultSelector() as selector:
+        selector.register(child.stdout, selectors.EVENT_READ, "stdout")
+        selector.register(child.stderr, selectors.EVENT_READ, "stderr")
+        while selector.get_map() and time.monotonic() < end:
+            for key, _ in selector.select(POLL_SECONDS):
+                data = os.read(key.fd, READ_BYTES)
+                if not data:
+                    selector.unregister(key.fileobj)
+                elif first_line is not None and key.data == "stdout":
+                    line, newline, data = (line + data).partition(b"\n")
+                    if newline:
+                        first_line(line.strip())
+                        first_line = None
+                if data:
+                    yield Chunk(**{key.data: data})
+            if end == math.inf and child.poll() is not None:
+                end = time.monotonic() + DRAIN_SECONDS
+    if first_line is not None:
+        first_line(line.strip())
+    code = children.wait(child)
+    yield Chunk(exitcode=code if code >= 0 else 128 - code)

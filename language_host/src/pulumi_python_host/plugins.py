@@ -10,7 +10,7 @@ from pulumi.runtime.proto import language_pb2
 
 from pulumi_python_host.children import Children
 from pulumi_python_host.interpreter import Interpreter
-from pulumi_python_host.output import Output
+from pulumi_python_host.output import Chunk, output_of
 from pulumi_python_host.relay import PackRelay
 
 
@@ -30,17 +30,14 @@ def launch(
 
 def run(
     request: language_pb2.RunPluginRequest, context: ServicerContext, children: Children
-) -> Iterator[language_pb2.RunPluginResponse]:
+) -> Iterator[Chunk]:
     """Stream what the plugin prints, as it comes, then its exit code.
 
     Where the engine cancels the call, the plugin ends; otherwise a run would wait for it.
     """
     interpreter = Interpreter.of(request.info)
-    output = Output()
     if problem := interpreter.problem():
-        output.stderr(f"{problem}\n".encode())
-        output.finish(1)
-        yield from output
+        yield from _failed(problem)
         return
 
     command, cwd, environment = launch(request, interpreter)
@@ -53,22 +50,20 @@ def run(
             children.stop(child)
         return child
 
-    relay: PackRelay | None = None
     try:
         if request.kind == "analyzer":
-            relay = PackRelay(start, children, output, name=_name(cwd))
-            context.add_callback(output.close)
-            output.stdout(f"{relay.listen()}\n".encode())
+            relay = PackRelay(start, children, name=_name(cwd))
+            context.add_callback(relay.cancel)
+            yield from relay.serve()
         else:
-            output.follow(start({}), children)
+            yield from output_of(start({}), children)
     except OSError as error:
-        output.stderr(f"{command[0]} could not be started: {error}\n".encode())
-        output.finish(1)
-    try:
-        yield from output
-    finally:
-        if relay is not None:
-            relay.close()
+        yield from _failed(f"{command[0]} could not be started: {error}")
+
+
+def _failed(text: str) -> Iterator[Chunk]:
+    yield Chunk(stderr=f"{text}\n".encode())
+    yield Chunk(exitcode=1)
 
 
 def _name(folder: Path) -> str:

@@ -8,7 +8,7 @@ pack, starts the pack once it knows the stack, and forwards every call unchanged
 import json
 import subprocess
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 from typing import Any
@@ -18,7 +18,7 @@ from grpc import ServicerContext
 from pulumi.runtime.proto import analyzer_pb2
 
 from pulumi_python_host.children import Children
-from pulumi_python_host.output import Output
+from pulumi_python_host.output import Chunk, output_of
 
 ANSWER_SECONDS = 2.0
 # The limits of Pulumi's own SDK: all properties of a resource are in one message.
@@ -40,11 +40,14 @@ class PackError(Exception):
 class PackRelay:
     """Serves ``pulumirpc.Analyzer`` on a port of its own and forwards to the pack."""
 
-    def __init__(self, start: Start, children: Children, output: Output, *, name: str) -> None:
+    def __init__(self, start: Start, children: Children, *, name: str) -> None:
         self._start = start
         self._children = children
-        self._output = output
         self._name = name
+        self._packs: SimpleQueue[subprocess.Popen[bytes] | OSError | None] = SimpleQueue()
+        """The pack, once it was started; or why it was not; None after `cancel`."""
+        self._lines: SimpleQueue[bytes] = SimpleQueue()
+        """The first line that the pack prints."""
         self._lock = threading.Lock()
         self._channel: Any = None
         self._failure: PackError | None = None
@@ -53,8 +56,27 @@ class PackRelay:
             options=CHANNEL_OPTIONS,
         )
 
-    def listen(self) -> int:
-        """Start to listen, and return the port that the engine gets as the pack's."""
+    def serve(self) -> Iterator[Chunk]:
+        """The relay's port, which the engine gets as the pack's, then the output of the pack.
+
+        Raises OSError if the pack cannot be started.
+        """
+        try:
+            yield Chunk(stdout=f"{self._listen()}\n".encode())
+            pack = self._packs.get()
+            if isinstance(pack, OSError):
+                raise pack
+            if pack is not None:
+                yield from output_of(pack, self._children, self._lines.put)
+        finally:
+            self._close()
+
+    def cancel(self) -> None:
+        """End the output, and the calls that wait for the pack's first line."""
+        self._packs.put(None)
+        self._lines.put(b"")
+
+    def _listen(self) -> int:
         service = analyzer_pb2.DESCRIPTOR.services_by_name["Analyzer"]
         # Messages are not decoded, so that fields unknown to this version pass too.
         handlers = {
@@ -68,7 +90,7 @@ class PackRelay:
         self._server.start()
         return port
 
-    def close(self) -> None:
+    def _close(self) -> None:
         # A call that is about to report why the pack ended gets time for it, without a wait here.
         self._server.stop(grace=ANSWER_SECONDS)
         if self._channel is not None:
@@ -115,12 +137,10 @@ class PackRelay:
         try:
             child = self._start(stack)
         except OSError as error:
-            self._output.stderr(f"{self._name} could not be started: {error}\n".encode())
-            self._output.finish(1)
+            self._packs.put(error)
             raise PackError(f"policy pack {self._name} could not be started: {error}") from None
-        first_lines: SimpleQueue[bytes] = SimpleQueue()
-        self._output.follow(child, self._children, first_lines.put)
-        line = first_lines.get()
+        self._packs.put(child)
+        line = self._lines.get()
         if line.isdigit() and 0 < int(line) < 65536:
             return int(line)
         self._children.stop(child)
