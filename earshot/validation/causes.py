@@ -137,6 +137,10 @@ TABLE: Final[tuple[CauseRow, ...]] = (
         "a certificate whose validity has begun",
         "compare the clock of this machine with that of the machine that issued the certificate "
         "of {broker}"),
+    _security("certificate-unfit", "certificate-unfit",
+        "a chain of certificates that clients accept for a server",
+        "issue the certificate of {broker} again: for servers (serverAuth, digital signature), with "
+        "an RSA key of at least 2,048 bits and SHA-256, by an authority that may issue it"),
     _security("certificate-untrusted", "certificate-untrusted",
         "a certificate of an authority that this client trusts",
         "give the authority's certificate: ssl.truststore.location=FILE and "
