@@ -139,8 +139,8 @@ TABLE: Final[tuple[CauseRow, ...]] = (
         "of {broker}"),
     _security("certificate-unfit", "certificate-unfit",
         "a chain of certificates that clients accept for a server",
-        "issue the certificate of {broker} again: for servers (serverAuth, digital signature), with "
-        "an RSA key of at least 2,048 bits and SHA-256, by an authority that may issue it"),
+        "issue the certificate of {broker} again: for servers (serverAuth, digital signature), "
+        "with an RSA key of at least 2,048 bits and SHA-256, by an authority that may issue it"),
     _security("certificate-untrusted", "certificate-untrusted",
         "a certificate of an authority that this client trusts",
         "give the authority's certificate: ssl.truststore.location=FILE and "
