@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import socket
 import threading
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, wait
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 if TYPE_CHECKING:  # slow to import
     import docker
@@ -20,6 +22,12 @@ MOST_LINE: Final = 2**20
 """The maximum size of one event of a stream."""
 STREAM_SECONDS: Final[float] = 3600
 """Time limit for all events of a stream: a pull over a slow line takes many minutes."""
+_LISTS: Final = re.compile(r"/(?:containers/json|images/json|networks)$")
+"""Paths of lists of objects, which may be null if they are empty."""
+_OBJECTS: Final = re.compile(
+    r"/(?:info|version|volumes)$|/(?:networks|volumes)/[^/]+$|/.+/.+/json$"
+)
+"""Paths of single objects."""
 _FRAME_HEAD: Final = 8
 """The length of the head of a part of a command's output: its stream and its size."""
 
@@ -57,9 +65,10 @@ def new_client(
 
         def _result(self, response: Any, json: bool = False, binary: bool = False) -> Any:
             try:
-                return super()._result(response, json, binary)
+                result = super()._result(response, json, binary)
             except (ValueError, RecursionError) as reason:
                 raise OSError(f"answers with unreadable JSON ({reason})") from None
+            return _formed(response, result) if json else result
 
         def _read_from_socket(
             self, response: Any, stream: bool, tty: bool = True, demux: bool = False
@@ -95,6 +104,24 @@ def new_client(
     client = docker.DockerClient.__new__(docker.DockerClient)
     client.api = Direct(base_url=address, tls=tls, timeout=seconds)
     return client
+
+
+def _formed(response: Any, document: Any) -> Any:
+    """``document``, an object or a list of objects as the path of ``response`` demands.
+
+    Raises OSError for other ones: the SDK's exception has no type of its own.
+    """
+    if response.request.method == "GET" and not _has_form(response, document):
+        raise OSError("gives an answer of another form than Docker's")
+    return document
+
+
+def _has_form(response: Any, document: object) -> bool:
+    path = urlsplit(response.url).path
+    if _LISTS.search(path):
+        elements = document if isinstance(document, list) else [document]
+        return document is None or all(isinstance(element, dict) for element in elements)
+    return isinstance(document, dict) or not _OBJECTS.search(path)
 
 
 def _within(seconds: float | None, exchange: Callable[[], Any]) -> Any:

@@ -1,10 +1,14 @@
-"""Replaces standard streams that the parent process has closed, as with `>&-` in a shell.
+"""Replaces standard streams that the parent process has closed, as with `>&-` in a shell; ignores
+widths that no terminal has.
 
 Standard library only, as the toolchain uses it before anything is installed.
 """
 
 import os
 import sys
+
+WIDTH_DIGITS = 4
+"""The maximum number of digits of a terminal's width."""
 
 
 def open_closed() -> None:
@@ -19,3 +23,10 @@ def open_closed() -> None:
         descriptor = os.open(os.devnull, os.O_RDWR)  # gets the lowest free number
         os.set_inheritable(descriptor, descriptor == number)
         setattr(sys, name, os.fdopen(descriptor, "w" if number else "r", encoding="utf-8"))
+
+
+def ignore_absurd_width() -> None:
+    """Removes a `COLUMNS` that no terminal has: lines of a help text are as long as it says."""
+    width = os.environ.get("COLUMNS", "")
+    if width.isdecimal() and len(width) > WIDTH_DIGITS:
+        del os.environ["COLUMNS"]

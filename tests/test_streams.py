@@ -1,8 +1,11 @@
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from earshot import streams
 
 
 @pytest.mark.parametrize(
@@ -32,3 +35,15 @@ def test_no_file_gets_the_number_of_a_closed_stream(closed: str, lost: str, tmp_
     assert file.read_text() == "True \n"
     assert process.stdout == ("" if lost in ("stdout", "both") else "printed\nchild\n")
     assert process.stderr == ("" if lost in ("stderr", "both") else "complained\nchild\n")
+
+
+@pytest.mark.parametrize(
+    ("width", "kept"),
+    [("0", True), ("80", True), ("9999", True), ("100000", False), ("9" * 20, False), ("x", True)],
+)
+def test_a_width_that_no_terminal_has_is_ignored(
+    width: str, kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", width)
+    streams.ignore_absurd_width()
+    assert (os.environ.get("COLUMNS") == width) == kept

@@ -47,6 +47,7 @@ def main() -> NoReturn:
 def prepare() -> None:
     """Sets up the streams and the signal handlers of this process for a command."""
     streams.open_closed()
+    streams.ignore_absurd_width()
     umask.restrict()
     # SIGTERM unwinds the stack like Ctrl-C, so that the clean-up runs
     signal.signal(signal.SIGTERM, _terminate)

@@ -255,6 +255,8 @@ def _handshake(
             )
         if error.verify_code in _VALIDITY_ERRORS:
             text += f" (by the clock of this machine it is {datetime.now(UTC):%Y-%m-%d %H:%M} UTC)"
+        if error.verify_code in _UNFIT:
+            return Failure("certificate-unfit", text)
         return Failure(_VALIDITY_ERRORS.get(error.verify_code, "certificate-untrusted"), text)
     except TimeoutError:
         return Failure("timeout", "the handshake did not end in time")
@@ -270,6 +272,9 @@ _VALIDITY_ERRORS: Final = {  # X509_V_ERR_CERT_NOT_YET_VALID, …_CERT_HAS_EXPIR
     9: "certificate-not-yet-valid",
     10: "certificate-expired",
 }
+_UNFIT: Final = (24, 25, 26, 32, 66, 67, 68, 79)
+"""X509_V_ERR_INVALID_CA (two numbers), …_PATH_LENGTH_EXCEEDED, …_INVALID_PURPOSE,
+…_KEYUSAGE_NO_CERTSIGN, …_EE_KEY_TOO_SMALL, …_CA_KEY_TOO_SMALL, …_CA_MD_TOO_WEAK."""
 _NAME_MISMATCH: Final = (62, 64)  # X509_V_ERR_HOSTNAME_MISMATCH, …_IP_ADDRESS_MISMATCH
 
 

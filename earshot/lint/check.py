@@ -32,8 +32,8 @@ from earshot.yaml_document import read_yaml_documents, read_yaml_texts, repeated
 from earshot.yaml_tags import untagged
 
 _NOT_COMPOSE = ("is not a Compose file",)
-_EMPTY_END = re.compile(r"(?:^(?:---|\.\.\.)[ \t]*(?:\n\s*|\Z))+\Z", re.MULTILINE)
-"""Empty documents at the end of a file."""
+_BOUNDARY = re.compile(r"(?:---|\.\.\.)[ \t]*")
+"""A line that begins or ends a document."""
 _TEMPLATE = re.compile(
     r"^[ \t]*\{\{-? *(?:if|range|with|end|define|include|else)\b|^[ \t]*\{%", re.MULTILINE
 )
@@ -245,8 +245,20 @@ def _properties(text: str, file_name: str, options: FileOptions) -> FileReport:
     return FileReport(file_name, "properties file", placed_mistakes, open_listeners=open_ends)
 
 
+def _without_empty_end(text: str) -> str:
+    """``text`` without empty documents at its end. A regular expression takes quadratic time."""
+    lines = text.splitlines(keepends=True)
+    kept = len(lines)
+    for index in range(len(lines) - 1, -1, -1):
+        if _BOUNDARY.fullmatch(lines[index].rstrip("\r\n")):
+            kept = index
+        elif lines[index].strip():
+            break
+    return "".join(lines[:kept])
+
+
 def _yaml(text: str, file: Path, variables: Mapping[str, str], options: FileOptions) -> FileReport:
-    file_name, text = str(file), _EMPTY_END.sub("", text)
+    file_name, text = str(file), _without_empty_end(text)
     if _TEMPLATE.search(text) or _is_cut_by_braces(text, file_name):
         reason = "is a template: check what it renders (`helm template`, `docker compose config`)"
         return FileReport(file_name, "", unchecked=(reason,))

@@ -37,7 +37,7 @@ from earshot.sources.workloads import KIND_OF
 ADVERTISED = "advertised_kafka_api"
 """Redpanda's setting for advertised addresses."""
 _TEMPLATE_STATEMENT = re.compile(
-    r"^\s*(?:\{%|\{\{[-#]? *(?:if|range|with|end)\b|<%(?!=))", re.MULTILINE
+    r"^[^\S\n]*(?:\{%|\{\{[-#]? *(?:if|range|with|end)\b|<%(?!=))", re.MULTILINE
 )
 """A template statement at the beginning of a line."""
 _READ_PLACES = "earshot reads files in a cloud-config and here-documents in a script"

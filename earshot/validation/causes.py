@@ -130,13 +130,17 @@ TABLE: Final[tuple[CauseRow, ...]] = (
         "{broker} its own certificate for {host}"),
     _security("certificate-name", "certificate-name",
         "a certificate whose subjectAltName has {host}",
-        "issue {broker}'s certificate for {host}, or advertise a name in the certificate"),
+        "issue the certificate of {broker} for {host}, or advertise a name in the certificate"),
     _security("certificate-expired", "certificate-expired", "a certificate that is still valid",
-        "renew {broker}'s certificate"),
+        "renew the certificate of {broker}"),
     _security("certificate-not-yet-valid", "certificate-not-yet-valid",
         "a certificate whose validity has begun",
-        "compare the clock of this machine with that of the machine that issued {broker}'s "
-        "certificate"),
+        "compare the clock of this machine with that of the machine that issued the certificate "
+        "of {broker}"),
+    _security("certificate-unfit", "certificate-unfit",
+        "a chain of certificates that clients accept for a server",
+        "issue the certificate of {broker} again: for servers (serverAuth, digital signature), "
+        "with an RSA key of at least 2,048 bits and SHA-256, by an authority that may issue it"),
     _security("certificate-untrusted", "certificate-untrusted",
         "a certificate of an authority that this client trusts",
         "give the authority's certificate: ssl.truststore.location=FILE and "

@@ -147,6 +147,24 @@ def _is_special(path: str) -> bool:
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
+def _check_files(client: Mapping[str, str]) -> None:
+    """Raises EarshotError for a file of TLS that cannot be read: OpenSSL does not name it."""
+    for key, path in client.items():
+        if key.startswith("ssl.") and key.endswith(".location"):
+            try:
+                with Path(path).open("rb") as file:
+                    file.read(1)
+            except IsADirectoryError:
+                pass  # OpenSSL reads a folder of authorities
+            except (OSError, ValueError) as reason:
+                why = reason.strerror if isinstance(reason, OSError) else str(reason)
+                raise EarshotError(
+                    f"client property {key}",
+                    observed=f"{clipped(path, 255)} cannot be read ({why})",
+                    allowed="a PEM file",
+                ) from None
+
+
 _PEM_ON_ONE_LINE: Final = re.compile(
     r"(?P<begin>-----BEGIN (?P<what>[A-Z ]+)-----) +(?P<body>[\w+/= ]+?) +"
     r"(?P<end>-----END (?P=what)-----) *",
@@ -179,9 +197,11 @@ def configuration(
     """The settings of one librdkafka client.
 
     ``bootstrap`` is `host:port,…`. ``protocol`` is the listener's, and overrides the client's
-    `security.protocol`; None without a contract. Raises EarshotError like `translate`.
+    `security.protocol`; None without a contract. Raises EarshotError like `translate`, and for
+    files that cannot be read.
     """
     values = {**FAST, **translate(client), "bootstrap.servers": bootstrap}
+    _check_files(client)
     return values if protocol is None else values | {"security.protocol": str(protocol)}
 
 

@@ -237,6 +237,28 @@ def test_an_unknown_authority(tls_port: int) -> None:
     assert isinstance(security, Failure) and security.error == "certificate-untrusted"
 
 
+@pytest.mark.parametrize(
+    ("extra", "said"),
+    [
+        ("-addext extendedKeyUsage=clientAuth", "purpose"),
+        ("-newkey rsa:1024", "key too"),
+    ],
+)
+def test_a_certificate_that_no_client_accepts_for_a_server(
+    extra: str, said: str, tmp_path: Path
+) -> None:
+    command = "openssl req -x509 -newkey rsa:2048 -nodes -days 9 -subj /CN=b1 -keyout key.pem"
+    command += f" -out cert.pem -addext subjectAltName=DNS:b1 {extra}"
+    subprocess.run(command.split(), cwd=tmp_path, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.set_ciphers("DEFAULT:@SECLEVEL=0")
+    context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
+    with server(context) as port:
+        security = handshake("b1", port, ssl_ca_location=str(tmp_path / "cert.pem"))
+    assert isinstance(security, Failure) and security.error == "certificate-unfit"
+    assert said in security.text
+
+
 def test_verification_switched_off(tls_port: int) -> None:
     security = handshake("x.test", tls_port, enable_ssl_certificate_verification="false")
     assert isinstance(security, Handshake) and security.days_left is None

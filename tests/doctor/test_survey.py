@@ -538,7 +538,7 @@ class Left(Unmoved):
 
 CERTAIN_ERRORS = (
     *("certificate-name", "certificate-expired", "certificate-not-yet-valid"),
-    *("certificate-untrusted", "client-certificate", "mechanism"),
+    *("certificate-untrusted", "certificate-unfit", "client-certificate", "mechanism"),
 )
 
 

@@ -20,10 +20,7 @@ class _Table(BaseResolver):  # type: ignore[misc]  # dnslib has no types
     def resolve(self, request: DNSRecord, handler: object) -> DNSRecord:
         reply = request.reply()
         name = str(request.q.qname).rstrip(".").lower()
-        try:
-            answer = self.table[name]  # a defaultdict answers for every name
-        except KeyError:
-            answer = "NXDOMAIN"
+        answer = self.table.get(name, "NXDOMAIN")
         if answer == TRUNCATED:
             reply.header.tc = 1
             return reply

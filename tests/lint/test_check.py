@@ -81,6 +81,20 @@ def test_an_empty_document_at_the_end_is_ignored(checked: Checker, end: str) -> 
     assert places(checked(COMPOSE + end)) == [("KL015", "kafka", 7, 7)]
 
 
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("compose.yml", "---\n" * 25_000 + COMPOSE),
+        ("compose.yml", COMPOSE + "---\n" * 50_000),
+        ("server.properties", PROPERTIES + "\n" * 200_000),
+    ],
+    ids=["documents before", "documents after", "empty lines"],
+)
+def test_many_empty_parts_take_no_quadratic_time(checked: Checker, name: str, text: str) -> None:
+    checked(text, name)
+
+
 TWICE = """x-a: &a {A: 1}
 x-b: &b {A: 2}
 services:

@@ -234,3 +234,14 @@ def test_a_misspelt_property_of_a_login_is_refused(key: str, name: str | None) -
     with pytest.raises(EarshotError, match=f"client property {key}") as caught:
         translate({key: "x"})
     assert name in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["ssl.truststore.location", "ssl.keystore.location"])
+def test_a_file_that_cannot_be_read_is_named(key: str, tmp_path: Path) -> None:
+    kind = key.replace("location", "type")
+    path = tmp_path / "none.pem"
+    with pytest.raises(EarshotError, match=f"{key}: .*none.pem cannot be read") as caught:
+        configuration("a:1", None, {kind: "PEM", key: str(path)})
+    assert "No such file" in caught.value.observed
+    path.touch()
+    assert str(path) in configuration("a:1", None, {kind: "PEM", key: str(path)}).values()
