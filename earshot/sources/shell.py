@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 COMPUTED = "${computed}"
-"""Stands for a command's output, or for another value that a script computes."""
+"""The text of a command's output, or of another value that a script computes."""
 _DEPTH = 8
 """Maximum nesting of commands and of variables within values."""
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)

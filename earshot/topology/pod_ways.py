@@ -179,11 +179,10 @@ class PodWays:
             for endpoint in broker.endpoints or ():
                 if endpoint.bind.port != port:
                     continue
-                host = endpoint.bind.host
-                is_any = not host or kind_of(host) is NameKind.ANY_ADDRESS
-                if is_any or (is_loopback(host) and loopback):
+                takes = _takes(endpoint.bind.host, pod, loopback=loopback)
+                if takes:
                     return ReachedListener(broker, endpoint), f"{endpoint.name} listens there"
-                if not is_loopback(host):
+                if takes is None:
                     return unknown_socket(f"on which address {endpoint.bind} is")
                 if not others:
                     return Failure.REFUSED, f"{endpoint.name} listens on {endpoint.bind} alone"
@@ -239,3 +238,16 @@ class PodWays:
     @cached_property
     def _by_name(self) -> Mapping[tuple[str, str], Sequence[ClusterService]]:
         return by_key(((service.name, service.namespace), service) for service in self.services)
+
+
+def _takes(host: str, pod: Pod, *, loopback: bool) -> bool | None:
+    """Whether a listener bound to ``host`` takes connections to loopback, or to the address."""
+    if not host or kind_of(host) is NameKind.ANY_ADDRESS:
+        return True
+    if is_loopback(host):
+        return loopback
+    # a pod's hosts file has its names with its address, on the node's network it is the node's
+    is_own = pod.is_one and not pod.on_host
+    if is_own and host.lower() in (*pod.hostnames, *pod.full_names):
+        return not loopback
+    return None

@@ -143,6 +143,43 @@ def test_which_replica_a_service_chooses_is_not_known() -> None:
     assert outcome(trace_to("kafka/broker", "localhost:9092", model)) == YES
 
 
+@pytest.mark.parametrize(
+    ("bound", "place", "address", "expected"),
+    [
+        ("kafka-0", "app/it", "pods:9094", YES),
+        ("KAFKA-0", "app/it", "outer:9094", YES),
+        ("kafka-0", OUTSIDE, f"{NODE}:30094", YES),
+        ("kafka-0", "kafka/broker", "kafka-0:9094", YES),
+        ("kafka-0.pods.n.svc.cluster.local", "app/it", "pods:9094", YES),
+        ("kafka-0", "kafka/broker", "localhost:9094", (Answer.NO, Stage.SOCKET)),
+        # a name that DNS alone has, of a Service or of another pod
+        ("kafka-0.pods", "app/it", "pods:9094", (Answer.UNKNOWN, Stage.SOCKET)),
+        ("kafka-1", "app/it", "pods:9094", (Answer.UNKNOWN, Stage.SOCKET)),
+        ("outer", "app/it", "outer:9094", (Answer.UNKNOWN, Stage.SOCKET)),
+    ],
+)
+def test_a_listener_on_the_pods_own_name_is_at_the_pods_address(
+    bound: str, place: str, address: str, expected: tuple[Answer, Stage]
+) -> None:
+    assert outcome(trace_to(place, address, bound_to(bound))) == expected
+
+
+@pytest.mark.parametrize("changes", [{"is_one": False}, {"on_host": True}])
+def test_a_name_of_replicas_or_of_a_node_is_not_known_as_the_pods_address(
+    changes: dict[str, bool],
+) -> None:
+    model = bound_to("kafka-0", **changes)
+    assert outcome(trace_to("app/it", "pods:9094", model))[0] is Answer.UNKNOWN
+
+
+def bound_to(host: str, **changes: object) -> PodDeployment:
+    """The broker's pod with the listener OUTER bound to ``host``."""
+    model = deployment_with(**changes)
+    (broker,) = model.brokers
+    outer = Endpoint("OUTER", Address(host, 9094), None)
+    return replace(model, brokers=(replace(broker, endpoints=(outer,)),))
+
+
 def test_a_replica_knows_its_own_name_and_not_that_of_another() -> None:
     model = pod_deployment(is_one_replica=False)
     assert outcome(trace_to("kafka/broker", "kafka-0:9092", model)) == (
