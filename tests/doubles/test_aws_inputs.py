@@ -96,30 +96,18 @@ def test_inputs_that_are_not_implemented_are_named_by_their_path() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("token", "inputs", "refused_inputs"),
-    [
-        (
-            "aws:ec2/vpcEndpoint:VpcEndpoint",
-            {"vpcEndpointType": "GatewayLoadBalancer"},
-            ["vpcEndpointType"],
-        ),
-        ("aws:ec2/vpcEndpoint:VpcEndpoint", {"vpcEndpointType": "Gateway"}, []),
-        ("aws:ec2/eip:Eip", {"domain": "standard"}, ["domain"]),
-        ("aws:ec2/eip:Eip", {"domain": "vpc"}, []),
-        (
-            "aws:ec2/instance:Instance",
-            {"primaryNetworkInterface": {}, "subnetId": "s", "vpcSecurityGroupIds": ["g"]},
-            ["subnetId", "vpcSecurityGroupIds"],
-        ),
-        (
-            "aws:ec2/instance:Instance",
-            {"userData": "a", "userDataBase64": "YQ=="},
-            ["userDataBase64"],
-        ),
-        ("aws:ec2/instance:Instance", {"subnetId": "s", "userData": "a"}, []),
-    ],
-)
+@pytest.mark.parametrize(("token", "inputs", "refused_inputs"), [
+    ("aws:ec2/vpcEndpoint:VpcEndpoint", {"vpcEndpointType": "GatewayLoadBalancer"},
+     ["vpcEndpointType"]),
+    ("aws:ec2/vpcEndpoint:VpcEndpoint", {"vpcEndpointType": "Gateway"}, []),
+    ("aws:ec2/eip:Eip", {"domain": "standard"}, ["domain"]),
+    ("aws:ec2/eip:Eip", {"domain": "vpc"}, []),
+    ("aws:ec2/instance:Instance",
+     {"primaryNetworkInterface": {}, "subnetId": "s", "vpcSecurityGroupIds": ["g"]},
+     ["subnetId", "vpcSecurityGroupIds"]),
+    ("aws:ec2/instance:Instance", {"userData": "a", "userDataBase64": "YQ=="}, ["userDataBase64"]),
+    ("aws:ec2/instance:Instance", {"subnetId": "s", "userData": "a"}, []),
+])  # fmt: skip
 def test_values_that_are_not_implemented_are_refused(
     token: str, inputs: dict[str, Any], refused_inputs: list[str]
 ) -> None:

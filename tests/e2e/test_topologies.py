@@ -125,16 +125,11 @@ def test_records_arrive_in_real_brokers_where_the_walk_says_so(judges: list[Judg
     assert sum(outcome.agreed.total() for outcome in outcomes) > 0
 
 
-@pytest.mark.parametrize(
-    "broken",
-    [
-        "published",  # one shows that the comparison can fail
-        *(
-            pytest.param(model_part, marks=pytest.mark.combination)
-            for model_part in ("bind", "networks", "names")
-        ),
-    ],
-)
+@pytest.mark.parametrize("broken", [
+    "published",  # one shows that the comparison can fail
+    *(pytest.param(model_part, marks=pytest.mark.combination)
+      for model_part in ("bind", "networks", "names")),
+])  # fmt: skip
 def test_a_broken_model_is_caught(
     broken: str, judging: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:

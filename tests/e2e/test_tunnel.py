@@ -246,27 +246,17 @@ def test_no_record_is_lost_while_a_broker_restarts(private: Private) -> None:
         assert_all_read(producer.acknowledged, read_all(servers, "steady", len(REPLICAS)))
 
 
-@pytest.mark.parametrize(
-    ("via", "arguments", "error"),
-    [
-        (
-            "ssh://nobody.invalid",
-            ["--bootstrap", "a:1"],
-            "Could not resolve hostname nobody.invalid",
-        ),
-        (
-            "ssh://bastion",
-            ["--bootstrap", "kafka-9.private.test:1"],
-            "no broker is reached from there: kafka-9.private.test:1: connect failed: ",
-        ),
-        ("ssh://bastion", ["--as", "addresses", "--bootstrap", "a:1"], "only a contract"),
-        ("ssh://bastion", ["--listener", "SECURE", "--as", "ports"], "nothing can be rewritten"),
-        ("ssh://bastion", [], "allowed: PRIVATE, SECURE"),
-        ("ssh://bastion", ["--listener", "OFFICE"], "allowed: INTERNAL, PRIVATE, SECURE"),
-        ("kubectl:pod", [], "kubectl:NAMESPACE/POD"),
-        ("ssm:bastion", [], "ssm:INSTANCE"),
-    ],
-)
+@pytest.mark.parametrize(("via", "arguments", "error"), [
+    ("ssh://nobody.invalid", ["--bootstrap", "a:1"], "Could not resolve hostname nobody.invalid"),
+    ("ssh://bastion", ["--bootstrap", "kafka-9.private.test:1"],
+     "no broker is reached from there: kafka-9.private.test:1: connect failed: "),
+    ("ssh://bastion", ["--as", "addresses", "--bootstrap", "a:1"], "only a contract"),
+    ("ssh://bastion", ["--listener", "SECURE", "--as", "ports"], "nothing can be rewritten"),
+    ("ssh://bastion", [], "allowed: PRIVATE, SECURE"),
+    ("ssh://bastion", ["--listener", "OFFICE"], "allowed: INTERNAL, PRIVATE, SECURE"),
+    ("kubectl:pod", [], "kubectl:NAMESPACE/POD"),
+    ("ssm:bastion", [], "ssm:INSTANCE"),
+])  # fmt: skip
 def test_what_cannot_be_is_one_error(
     private: Private, via: str, arguments: list[str], error: str
 ) -> None:

@@ -39,30 +39,22 @@ def of_its_own(name: str) -> tuple[str, ...]:
     return ("198.18.0.1",) if name.endswith(".com.") else ("198.18.0.2",)
 
 
-@pytest.mark.parametrize(
-    ("answer", "invented", "diagnosis"),
-    [
-        (BROKER, lambda name: (), Diagnosis.OK),
-        (PORTAL, lambda name: PORTAL, Diagnosis.NXDOMAIN),
-        # many resolvers deny .invalid themselves, whatever the servers behind them answer
-        (PORTAL, lambda name: PORTAL if name.endswith(".com.") else (), Diagnosis.NXDOMAIN),
-        (PORTAL, lambda name: PORTAL if name.endswith(".invalid.") else (), Diagnosis.NXDOMAIN),
-        (PORTAL, lambda name: (*PORTAL, "198.51.100.8"), Diagnosis.NXDOMAIN),
-        (BROKER, lambda name: PORTAL, Diagnosis.OK),
-        ((*BROKER, *PORTAL), lambda name: PORTAL, Diagnosis.OK),
-        (("198.18.0.3",), of_its_own, Diagnosis.SERVER_FAILURE),
-    ],
-    ids=[
-        "names that do not exist are denied",
-        "a captive portal answers everything",
-        "only .invalid is denied",
-        "only .invalid is answered",
-        "one of several invented addresses",
-        "a provider that invents, and a name that exists",
-        "a name with an address more",
-        "an address for each name",
-    ],
-)
+@pytest.mark.parametrize(("answer", "invented", "diagnosis"), [
+    (BROKER, lambda name: (), Diagnosis.OK),
+    (PORTAL, lambda name: PORTAL, Diagnosis.NXDOMAIN),
+    # many resolvers deny .invalid themselves, whatever the servers behind them answer
+    (PORTAL, lambda name: PORTAL if name.endswith(".com.") else (), Diagnosis.NXDOMAIN),
+    (PORTAL, lambda name: PORTAL if name.endswith(".invalid.") else (), Diagnosis.NXDOMAIN),
+    (PORTAL, lambda name: (*PORTAL, "198.51.100.8"), Diagnosis.NXDOMAIN),
+    (BROKER, lambda name: PORTAL, Diagnosis.OK),
+    ((*BROKER, *PORTAL), lambda name: PORTAL, Diagnosis.OK),
+    (("198.18.0.3",), of_its_own, Diagnosis.SERVER_FAILURE),
+], ids=[
+    "names that do not exist are denied", "a captive portal answers everything",
+    "only .invalid is denied", "only .invalid is answered", "one of several invented addresses",
+    "a provider that invents, and a name that exists", "a name with an address more",
+    "an address for each name",
+])  # fmt: skip
 def test_an_invented_answer_is_a_denial(
     answer: tuple[str, ...], invented: Callable[[str], tuple[str, ...]], diagnosis: Diagnosis
 ) -> None:

@@ -102,17 +102,13 @@ def test_a_text_is_wrapped_under_itself(width: int, room: int) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("", ""),
-        ("one\n\ntwo", "one\n          \n          two"),
-        ("short " + "x" * 40, "short\n          " + "x" * 40),
-        ("a " * 12 + "well-known-name", "a " * 11 + "a\n          well-known-name"),
-        ("\x1b[2J", "\\u001b[2J"),
-    ],
-    ids=["empty", "paragraphs", "long word", "hyphens", "control"],
-)
+@pytest.mark.parametrize(("text", "expected"), [
+    ("", ""),
+    ("one\n\ntwo", "one\n          \n          two"),
+    ("short " + "x" * 40, "short\n          " + "x" * 40),
+    ("a " * 12 + "well-known-name", "a " * 11 + "a\n          well-known-name"),
+    ("\x1b[2J", "\\u001b[2J"),
+], ids=["empty", "paragraphs", "long word", "hyphens", "control"])  # fmt: skip
 def test_what_may_be_copied_stays_whole(text: str, expected: str) -> None:
     assert Terminal(width=40).field("reason", text, 6) == f"  reason  {expected}"
 

@@ -45,46 +45,33 @@ def endpoints(text: str, files: dict[str, str] | None = None) -> tuple[Endpoint,
     return broker.endpoints
 
 
-@pytest.mark.parametrize(
-    ("command", "expected"),
-    [
-        (f"redpanda start {BIND} {TOLD}", BOTH),
-        (f"[redpanda, start, '{BIND}', '{TOLD}', --smp, '1']", BOTH),
-        (f"[start, --kafka-addr, '{BIND[13:]}', --advertise-kafka-addr, '{TOLD[23:]}']", BOTH),
-        (f"redpanda start {BIND.replace('addr ', 'addr=')} {TOLD.replace('addr ', 'addr=')}", BOTH),
-        (
-            "start --kafka-addr 0.0.0.0:9092 --advertise-kafka-addr kafka",
-            (Endpoint("kafka", Address("0.0.0.0", 9092), Address("kafka", 9092)),),
-        ),
-        (
-            "redpanda start --kafka-addr 0.0.0.0:9092",
-            (Endpoint("kafka", Address("0.0.0.0", 9092), None),),
-        ),
-        (
-            "redpanda start --kafka-addr a://0.0.0.0:1 --advertise-kafka-addr a://${HOST_IP}:2",
-            (Endpoint("a", Address("0.0.0.0", 1), None),),
-        ),
-        ("redpanda start --kafka-addr a://0.0.0.0:${PORT}", None),
-        ("redpanda start --kafka-addr a://0.0.0.0:1,b://0.0.0.0:${PORT}", None),
-        # the file of the image
-        ("redpanda start", (DEFAULT,)),
-        ("redpanda start --smp 1 --mode dev-container", (DEFAULT,)),
-        (
-            "redpanda start --advertise-kafka-addr redpanda:9092",
-            (replace(DEFAULT, advertised=Address("redpanda", 9092)),),
-        ),
-        (
-            f"start {SET}.address=host {SET}.port=9093",
-            (replace(DEFAULT, advertised=Address("host", 9093)),),
-        ),
-        ("redpanda start --advertise-kafka-addr a://redpanda:9092", None),
-        ("redpanda start --config /own.yaml", None),
-        ("redpanda start --set redpanda.kafka_api=[{address:0.0.0.0,port:9092}]", None),
-        ("redpanda start ${FLAGS}", None),
-        ("redpanda start\n    volumes: ['conf:/etc/redpanda']", None),
-        ("redpanda start\n    environment: {REDPANDA_KAFKA_ADDRESS: '0.0.0.0:1'}", None),
-    ],
-)
+@pytest.mark.parametrize(("command", "expected"), [
+    (f"redpanda start {BIND} {TOLD}", BOTH),
+    (f"[redpanda, start, '{BIND}', '{TOLD}', --smp, '1']", BOTH),
+    (f"[start, --kafka-addr, '{BIND[13:]}', --advertise-kafka-addr, '{TOLD[23:]}']", BOTH),
+    (f"redpanda start {BIND.replace('addr ', 'addr=')} {TOLD.replace('addr ', 'addr=')}", BOTH),
+    ("start --kafka-addr 0.0.0.0:9092 --advertise-kafka-addr kafka",
+     (Endpoint("kafka", Address("0.0.0.0", 9092), Address("kafka", 9092)),)),
+    ("redpanda start --kafka-addr 0.0.0.0:9092",
+     (Endpoint("kafka", Address("0.0.0.0", 9092), None),)),
+    ("redpanda start --kafka-addr a://0.0.0.0:1 --advertise-kafka-addr a://${HOST_IP}:2",
+     (Endpoint("a", Address("0.0.0.0", 1), None),)),
+    ("redpanda start --kafka-addr a://0.0.0.0:${PORT}", None),
+    ("redpanda start --kafka-addr a://0.0.0.0:1,b://0.0.0.0:${PORT}", None),
+    # the file of the image
+    ("redpanda start", (DEFAULT,)),
+    ("redpanda start --smp 1 --mode dev-container", (DEFAULT,)),
+    ("redpanda start --advertise-kafka-addr redpanda:9092",
+     (replace(DEFAULT, advertised=Address("redpanda", 9092)),)),
+    (f"start {SET}.address=host {SET}.port=9093",
+     (replace(DEFAULT, advertised=Address("host", 9093)),)),
+    ("redpanda start --advertise-kafka-addr a://redpanda:9092", None),
+    ("redpanda start --config /own.yaml", None),
+    ("redpanda start --set redpanda.kafka_api=[{address:0.0.0.0,port:9092}]", None),
+    ("redpanda start ${FLAGS}", None),
+    ("redpanda start\n    volumes: ['conf:/etc/redpanda']", None),
+    ("redpanda start\n    environment: {REDPANDA_KAFKA_ADDRESS: '0.0.0.0:1'}", None),
+])  # fmt: skip
 def test_listeners_by_flags(command: str, expected: tuple[Endpoint, ...] | None) -> None:
     assert endpoints(compose(command)) == expected
 
@@ -203,27 +190,17 @@ def test_what_redpanda_refuses_stands_alone() -> None:
     assert not mistake.lines
 
 
-@pytest.mark.parametrize(
-    ("flags", "observed"),
-    [
-        (
-            "--advertise-kafka-addr 0.0.0.0",
-            "kafka advertises 0.0.0.0:9092; Redpanda does not start",
-        ),
-        (
-            "--advertise-kafka-addr=PLAINTEXT://0.0.0.0:9092",
-            "PLAINTEXT advertises 0.0.0.0:9092; Redpanda does not start",
-        ),
-        (
-            "--kafka-addr ${ADDRESS} --advertise-kafka-addr '[::]:9092'",
-            "kafka advertises [::]:9092; Redpanda does not start",
-        ),
-        ("--advertise-kafka-addr redpanda:9092", None),
-        # what they bind is unknown, so it may differ
-        ("--advertise-kafka-addr a://redpanda:9092,b://localhost:9092", None),
-        ("--advertise-kafka-addr ${ADDRESS}", None),
-    ],
-)
+@pytest.mark.parametrize(("flags", "observed"), [
+    ("--advertise-kafka-addr 0.0.0.0", "kafka advertises 0.0.0.0:9092; Redpanda does not start"),
+    ("--advertise-kafka-addr=PLAINTEXT://0.0.0.0:9092",
+     "PLAINTEXT advertises 0.0.0.0:9092; Redpanda does not start"),
+    ("--kafka-addr ${ADDRESS} --advertise-kafka-addr '[::]:9092'",
+     "kafka advertises [::]:9092; Redpanda does not start"),
+    ("--advertise-kafka-addr redpanda:9092", None),
+    # what they bind is unknown, so it may differ
+    ("--advertise-kafka-addr a://redpanda:9092,b://localhost:9092", None),
+    ("--advertise-kafka-addr ${ADDRESS}", None),
+])  # fmt: skip
 def test_an_any_address_is_refused_whatever_redpanda_binds(
     flags: str, observed: str | None
 ) -> None:

@@ -182,33 +182,20 @@ def long(answer: bytes, size: int) -> bytes:
     return struct.pack(">i", size) + answer[4:].ljust(size, b"\0")
 
 
-@pytest.mark.parametrize(
-    ("answer", "id"),
-    [
-        (metadata(b"5L6g3nShT-eMCtK-X86swQ"), "5L6g3nShT-eMCtK-X86swQ"),
-        (metadata(None), ""),
-        (metadata(b"C", correlation=8), ""),
-        (metadata(b"C")[:20], ""),
-        (long(metadata(b"C"), (1 << 20) - 1), "C"),
-        (long(metadata(b"C"), 1 << 20), ""),
-        (b"HTTP/1.1 400 Bad Request\r\n\r\n", ""),
-        (b"", ""),
-        (metadata(b"x" * 30_000), "x" * 255),
-        (frame(struct.pack(">iiih", 7, 2**31 - 1, 1, -12) + b"\0" * 40), ""),
-    ],
-    ids=[
-        "id",
-        "none",
-        "another's",
-        "cut",
-        "long",
-        "too long",
-        "no broker",
-        "nothing",
-        "long id",
-        "back",
-    ],
-)
+@pytest.mark.parametrize(("answer", "id"), [
+    (metadata(b"5L6g3nShT-eMCtK-X86swQ"), "5L6g3nShT-eMCtK-X86swQ"),
+    (metadata(None), ""),
+    (metadata(b"C", correlation=8), ""),
+    (metadata(b"C")[:20], ""),
+    (long(metadata(b"C"), (1 << 20) - 1), "C"),
+    (long(metadata(b"C"), 1 << 20), ""),
+    (b"HTTP/1.1 400 Bad Request\r\n\r\n", ""),
+    (b"", ""),
+    (metadata(b"x" * 30_000), "x" * 255),
+    (frame(struct.pack(">iiih", 7, 2**31 - 1, 1, -12) + b"\0" * 40), ""),
+], ids=[
+    "id", "none", "another's", "cut", "long", "too long", "no broker", "nothing", "long id", "back",
+])  # fmt: skip
 def test_which_cluster_a_broker_says_it_is_of(answer: bytes, id: str) -> None:
     assert cluster_id_in(answer) == id
 

@@ -15,15 +15,9 @@ from earshot.topology.ways import Answer, Stage, Trace
 
 LABELS = {"app": "kafka"}
 KAFKA = Pod(
-    "kafka",
-    "n",
-    LABELS,
-    ("kafka/broker",),
-    hostnames=("kafka-0",),
-    subdomain="pods",
-    ports={"outer": 9094},
-    node_ports={31000: 9092},
-)
+    "kafka", "n", LABELS, ("kafka/broker",), hostnames=("kafka-0",), subdomain="pods",
+    ports={"outer": 9094}, node_ports={31000: 9092},
+)  # fmt: skip
 SERVICES = (
     ClusterService("pods", "n", (ServicePort(9092, 9092),), LABELS, is_headless=True),
     ClusterService("outer", "n", (ServicePort(9094, "outer", 30094),), LABELS),

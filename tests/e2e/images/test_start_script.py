@@ -46,36 +46,21 @@ ADVERTISED = {"KAFKA_ADVERTISED_LISTENERS": "A://b1:9092"}
 UNSUPPORTED = "KAFKA_ADVERTISED_LISTENERS is not supported on a KRaft controller.\n"
 
 
-@pytest.mark.parametrize(
-    ("container_variables", "code", "expected_output", "listeners"),
-    [
-        ({**ADVERTISED, "KAFKA_LISTENERS": "A://:19092"}, 0, "", "A://:19092"),
-        ({**ADVERTISED, "KAFKA_PROCESS_ROLES": "controller"}, 1, UNSUPPORTED, None),
-        ({"KAFKA_ADVERTISED_LISTENERS": "", "KAFKA_PROCESS_ROLES": "controller"}, 0, "", None),
-        ({**ADVERTISED, "KAFKA_PROCESS_ROLES": "broker,controller"}, 0, "", "A://0.0.0.0:9092"),
-        (
-            {**ADVERTISED, "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "A:SSL"},
-            *(0, "", "A://0.0.0.0:9092"),
-        ),
-        (
-            {"KAFKA_ADVERTISED_LISTENERS": "SASL_PLAINTEXT://b:1"},
-            *(1, "KAFKA_OPTS environment variable not set\n", None),
-        ),
-        (
-            {"KAFKA_ADVERTISED_LISTENERS": "SASL_PLAINTEXT://b:1", "KAFKA_OPTS": "-Dx"},
-            *(0, "", "SASL_PLAINTEXT://0.0.0.0:1"),
-        ),
-    ],
-    ids=[
-        "listeners that are given stay",
-        "a controller alone may not advertise",
-        "an empty variable of a controller is dropped",
-        "a combined node may advertise",
-        "SSL in the map alone demands no stores",
-        "SASL in a name demands options",
-        "SASL with options",
-    ],
-)
+@pytest.mark.parametrize(("container_variables", "code", "expected_output", "listeners"), [
+    ({**ADVERTISED, "KAFKA_LISTENERS": "A://:19092"}, 0, "", "A://:19092"),
+    ({**ADVERTISED, "KAFKA_PROCESS_ROLES": "controller"}, 1, UNSUPPORTED, None),
+    ({"KAFKA_ADVERTISED_LISTENERS": "", "KAFKA_PROCESS_ROLES": "controller"}, 0, "", None),
+    ({**ADVERTISED, "KAFKA_PROCESS_ROLES": "broker,controller"}, 0, "", "A://0.0.0.0:9092"),
+    ({**ADVERTISED, "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "A:SSL"}, *(0, "", "A://0.0.0.0:9092")),
+    ({"KAFKA_ADVERTISED_LISTENERS": "SASL_PLAINTEXT://b:1"},
+     *(1, "KAFKA_OPTS environment variable not set\n", None)),
+    ({"KAFKA_ADVERTISED_LISTENERS": "SASL_PLAINTEXT://b:1", "KAFKA_OPTS": "-Dx"},
+     *(0, "", "SASL_PLAINTEXT://0.0.0.0:1")),
+], ids=[
+    "listeners that are given stay", "a controller alone may not advertise",
+    "an empty variable of a controller is dropped", "a combined node may advertise",
+    "SSL in the map alone demands no stores", "SASL in a name demands options", "SASL with options",
+])  # fmt: skip
 def test_what_the_script_makes_of_variables(
     container_variables: dict[str, str], code: int, expected_output: str, listeners: str | None
 ) -> None:
