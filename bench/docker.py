@@ -1,7 +1,7 @@
 """Three brokers in containers from nothing: by `pulumi up`, and by Docker's command line alone.
 
-On the engine that answers. Image and plugin are the official ones where this machine has them,
-else the stand-in and the double of the tests; `Bench.note` says which.
+The engine is the one that answers. Image and plugin are the official ones if this machine has them,
+otherwise the doubles of the tests; `Bench.note` names them.
 """
 
 import contextlib
@@ -108,7 +108,7 @@ class Bench:
                 elif "DockerReadiness cluster created" in line:
                     ready = time.monotonic()
         # the preview announces creations in the same words, but before
-        assert running.returncode == 0 and 0 < updating < ready, self.stack.reported(
+        assert running.returncode == 0 and 0 < updating < ready, self.stack.with_logs(
             "".join(reported)
         )
         return updating, ready, time.monotonic()

@@ -86,6 +86,6 @@ def _with_replacements(document: dict[str, Any], places: Mapping[str, str]) -> d
     # longer ones first: an address may be the beginning of another
     words = "|".join(re.escape(place) for place in sorted(places, key=len, reverse=True))
     pattern = re.compile(rf"(?<![0-9a-f.])(?:{words})(?![0-9a-f])")
-    replaced = pattern.sub(lambda match: places[match[0]], json.dumps(document))
-    result: dict[str, Any] = json.loads(replaced)
+    replaced_text = pattern.sub(lambda match: places[match[0]], json.dumps(document))
+    result: dict[str, Any] = json.loads(replaced_text)
     return result

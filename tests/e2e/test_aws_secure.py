@@ -74,11 +74,11 @@ def assert_nothing_got(attack: Attack, stack: Stack) -> None:
     assert attack.answers and attack.exposed(secrets) == []
     if os.geteuid() == 0:
         assert attack.readable and attack.holders == set()
-        planted = stack.project.folder / "planted.txt"
-        planted.write_text(secrets["node-1.pem"])
+        planted_file = stack.project.folder / "planted.txt"
+        planted_file.write_text(secrets["node-1.pem"])
         with Stranger() as stranger:
             _, holders = stranger.readable(stack.project.folder, secrets.values())
-        planted.unlink()
+        planted_file.unlink()
         assert holders == ["planted.txt"]
 
 
@@ -153,7 +153,7 @@ def test_certificates_of_others_reach_their_own_instance_alone(stack: Stack) -> 
     assert parameter["Type"] == "SecureString"
     key, begin, chain = parameter["Value"].partition("-----BEGIN CERTIFICATE")
     assert begin + chain == (certs / "2.pem").read_text()
-    exported = stack.project.run("stack", "export", "--show-secrets")
-    assert key.splitlines()[1] not in exported and PASSWORD not in exported
+    state = stack.project.run("stack", "export", "--show-secrets")
+    assert key.splitlines()[1] not in state and PASSWORD not in state
     stack.project.destroy()
     assert stack.server.holdings() == old_holdings

@@ -93,11 +93,11 @@ class Story:
             folder, box.server, {POOL_VARIABLE: str(box.ground.elastic)}
         )
 
-    def write(self, listeners: str, *, waits: bool = True) -> None:
+    def write(self, listeners: str, *, waits_for_broker: bool = True) -> None:
         """``waits``: whether the script is known once there is an address, and not before."""
         script = SCRIPT.format(url=f"{self.box.depot.url}/kafka.tgz", listeners=listeners)
         text = PROGRAM.format(**self._facts, script=script.replace("\\\n", "\\\\\n"))
-        if not waits:
+        if not waits_for_broker:
             text = text.replace("address.public_dns.apply(lambda external: ", "(")
         self.project.write(text.replace("' + external + '", "''' + external + '''"))
 
@@ -185,7 +185,7 @@ def check_serves(place: Place, bootstrap: str) -> None:
 def test_the_pack_stops_that_broker_before_it_exists(box: CloudBox, tmp_path: Path) -> None:
     story = Story(box, tmp_path / "project")
     story.project.environment["PULUMI_OPTION_POLICY_PACK"] = str(POLICIES)
-    story.write(LEFT_AT_ITS_DEFAULT, waits=False)
+    story.write(LEFT_AT_ITS_DEFAULT, waits_for_broker=False)
     output = story.project.failed_output(command="preview")
     name = "(the private name of instance broker: not known yet)"
     finding = f"9092 from {box.ground.office}; clients from there are sent to {name} [KL007]"

@@ -181,12 +181,18 @@ def test_the_configuration_files_and_the_gate_that_is_missing(
 ) -> None:
     """Two containers with one mistake: by id, in a file, once, and neither behind a gate."""
     ports, names = free_ports(2), (f"{mark}-one", f"{mark}-two")
-    wrong = {"KAFKA_LISTENERS": "INTERNAL://:19092,OUTSIDE://localhost:9092,CONTROLLER://:9093"}
+    wrong_variables = {
+        "KAFKA_LISTENERS": "INTERNAL://:19092,OUTSIDE://localhost:9092,CONTROLLER://:9093"
+    }
     project.write(
         network(mark, kafka_image)
-        + container("one", names[0], kraft(names[0], ports[0]) | wrong, ports[0])
+        + container("one", names[0], kraft(names[0], ports[0]) | wrong_variables, ports[0])
         + container(
-            "two", names[1], kraft(names[1], ports[1], 2) | wrong, ports[1], dependency="one"
+            "two",
+            names[1],
+            kraft(names[1], ports[1], 2) | wrong_variables,
+            ports[1],
+            dependency="one",
         )
     )
     file = tmp_path / "findings.sarif"
@@ -354,7 +360,7 @@ def test_a_container_without_a_broker_is_left_alone(
 def test_a_controller_alone_starts_with_the_variables_that_earshot_renders(
     docker_engine: Engine, kafka_image: str, mark: str
 ) -> None:
-    plan = separate(f"{mark}-controller", f"{mark}-broker")
+    plan = plan_with_controller(f"{mark}-controller", f"{mark}-broker")
     names = {10001: f"{mark}-controller", 1: f"{mark}-broker"}
     services = []
     with contextlib.closing(docker_engine.client()) as client, contextlib.ExitStack() as cleanup:
@@ -395,7 +401,7 @@ def test_a_controller_alone_starts_with_the_variables_that_earshot_renders(
     assert f"listenerName='CONTROLLER', securityProtocol=PLAINTEXT, host='{names[10001]}'" in logs
 
 
-def separate(controller: str, broker: str) -> ClusterPlan:
+def plan_with_controller(controller: str, broker: str) -> ClusterPlan:
     """A controller and a broker of their own on one network."""
     return ClusterPlan(
         kafka_version="4.1.1",

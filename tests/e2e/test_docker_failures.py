@@ -171,25 +171,25 @@ def put_data_on(disk: Path, stack: DockerStack) -> None:
 @contextlib.contextmanager
 def full_disk(disk: Path) -> Iterator[None]:
     """While something else takes all that is free, also what a broker frees as it stops."""
-    filler, over, filled = disk / "filler", threading.Event(), threading.Event()
+    filler, has_ended, is_filled = disk / "filler", threading.Event(), threading.Event()
 
     def fill() -> None:
         with filler.open("wb", buffering=0) as file:
-            while not over.wait(0.02):
+            while not has_ended.wait(0.02):
                 try:
-                    while not over.is_set():
+                    while not has_ended.is_set():
                         file.write(b"\0" * 4096)
                 except OSError as reason:
                     assert reason.errno == errno.ENOSPC, reason
-                    filled.set()
+                    is_filled.set()
 
     thread = threading.Thread(target=fill)
     thread.start()
     try:
-        assert filled.wait(60)
+        assert is_filled.wait(60)
         yield
     finally:
-        over.set()
+        has_ended.set()
         thread.join()
         filler.unlink()
 
@@ -312,15 +312,15 @@ def test_a_change_that_only_a_start_can_refuse_is_taken_back(lone: LoneStack) ->
         output = lone.stack.refusal("--skip-preview")
     finally:
         lone.stack.cluster["extra"] = FEW_PARTITIONS
-    at = output.index(f"container {lone.name} on Docker host local: ")
-    assert "org.example.Absent" in output[at:].splitlines()[0], output
+    message_start = output.index(f"container {lone.name} on Docker host local: ")
+    assert "org.example.Absent" in output[message_start:].splitlines()[0], output
     assert (
         "it was made again with its former settings and serves; the nodes after it did not change"
         in output
     )
     assert lone.running not in ("", old_container), "as it was, and another container"
-    failed = json.loads(lone.stack.engine.run("inspect", f"{lone.name}-failed"))[0]
-    assert not failed["State"]["Running"]
+    failed_container = json.loads(lone.stack.engine.run("inspect", f"{lone.name}-failed"))[0]
+    assert not failed_container["State"]["Running"]
     lone.recover()
 
 
@@ -364,10 +364,12 @@ def test_a_crash_loop_is_reported_and_keeps_its_container(lone: LoneStack) -> No
     lone.host.engine.run("exec", lone.name, "bash", "-c", "kill 1")
     while not (state := lone.stack.inspect(1))["RestartCount"]:
         time.sleep(0.2)
-    repaired = lone.stack.repair()
+    repair_output = lone.stack.repair()
     output = lone.stack.refusal("--skip-preview", "--refresh")
-    assert "is restarted in a loop by its engine, and ended with status 1" in repaired
-    assert "cluster.id" in repaired and "stopping it until its turn" in repaired, repaired
+    assert "is restarted in a loop by its engine, and ended with status 1" in repair_output
+    assert "cluster.id" in repair_output and "stopping it until its turn" in repair_output, (
+        repair_output
+    )
     assert "restarts in a loop" in output and "cluster.id" in output, output
     assert lone.stack.inspect(1)["Id"] == state["Id"] == old_container
     meta.write_text(text)

@@ -70,10 +70,10 @@ def test_an_image_without_kafka_says_nothing_about_settings(
 def test_what_is_asked_has_no_network_and_no_environment_that_others_read(
     client: docker.DockerClient, client_image: str
 ) -> None:
-    reported = throwaway.ask(
+    answer = throwaway.ask(
         client, client_image, ["bash", "-c", "ls /sys/class/net; echo $A"], environment={"A": "b"}
     )
-    assert reported.split() == ["lo", "b"]
+    assert answer.split() == ["lo", "b"]
     with pytest.raises(CommandFailed, match="No such image"):
         throwaway.ask(client, "earshot-test/absent:none", ["true"])
 
@@ -123,8 +123,8 @@ def wanted_image(engine: Engine, image: str) -> TargetStack:
     hosts = [{"name": "local", "engine": engine.address}]
     spec = read_spec({"placement": "docker", "image": image, "hosts": hosts}, "test")
     assert isinstance(spec, DockerSpec)
-    planned = plan_docker(spec, "s")
-    return TargetStack("s", "", "", planned.plan, planned.containers, planned.hosts)
+    docker_plan = plan_docker(spec, "s")
+    return TargetStack("s", "", "", docker_plan.plan, docker_plan.containers, docker_plan.hosts)
 
 
 def test_a_missing_image_is_pulled_or_its_host_and_a_remedy_are_named(

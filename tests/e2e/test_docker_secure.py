@@ -27,8 +27,8 @@ from tests.e2e.docker_stack import (
     DockerStack,
     docker_cluster,
     docker_deployment,
-    resolving_with,
-    seen_from_outside,
+    resolver_config,
+    with_outside_name,
 )
 from tests.e2e.images.load import validator_images
 from tests.e2e.open_sockets import documented_addresses
@@ -55,22 +55,24 @@ def stack(
 ) -> Iterator[Secured[DockerStack]]:
     """The template's three brokers with `security`, up and proved once from all three vantages."""
     folder = tmp_path_factory.mktemp("secure") / "p"
-    with outside() as beyond:
+    with outside() as outside_network:
         cluster = docker_cluster(kafka_image, security=SECURITY)
-        cluster = seen_from_outside(cluster, beyond, validator_images(docker_engine)[0])
-        config = resolving_with(beyond)
+        cluster = with_outside_name(cluster, outside_network, validator_images(docker_engine)[0])
+        config = resolver_config(outside_network)
         with docker_deployment(folder, docker_engine, cluster, config) as new_stack:
-            secured, seen_ids = Secured(new_stack), set[str]()
-            texts = secured.process_texts
+            secured_stack, seen_ids = Secured(new_stack), set[str]()
+            texts = secured_stack.process_texts
             with (
                 contextlib.closing(docker_engine.client()) as client,
                 watched_processes(
                     texts, lambda: texts.update(new_container_texts(client, seen_ids)), 0.2
                 ),
-                attack_within(new_stack.folder, secured.current_secrets, list) as secured.attack,
+                attack_within(
+                    new_stack.folder, secured_stack.current_secrets, list
+                ) as secured_stack.attack,
             ):
                 new_stack.up()
-            yield secured
+            yield secured_stack
 
 
 def new_container_texts(client: docker.DockerClient, seen_ids: set[str]) -> set[str]:
@@ -173,8 +175,10 @@ def test_a_killed_container_starts_and_then_nothing_changes(
     deployment.up(repair=False, refresh=False)
     assert deployment.containers() == containers
     assert deployment.inspect(2)["State"]["Running"]
-    proved = deployment.outputs()["incarnations"]
-    assert {id for id in proved if proved[id] != incarnations[id]} == {"2"}
+    proved_incarnations = deployment.outputs()["incarnations"]
+    assert {id for id in proved_incarnations if proved_incarnations[id] != incarnations[id]} == {
+        "2"
+    }
     output = deployment.up()
     assert "unchanged" in output
     assert not any(word in output for word in ("created", "updated", "replaced", "deleted"))

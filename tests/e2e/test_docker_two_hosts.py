@@ -288,10 +288,10 @@ def test_without_the_minority_exactly_its_brokers_fail(two_hosts: TwoHosts) -> N
 def test_without_the_majority_the_quorum_is_said_to_be_lost(two_hosts: TwoHosts) -> None:
     write(two_hosts.stack, "on-first", "kept by the first", replicas="1,3")
     with stopped_engine(two_hosts, two_hosts.first_host):
-        began = time.monotonic()
+        start_time = time.monotonic()
         code, cells = two_hosts.validate()
-        took = time.monotonic() - began
-        print(f"a lost quorum was reported after {took:.0f} s")
+        elapsed = time.monotonic() - start_time
+        print(f"a lost quorum was reported after {elapsed:.0f} s")
         assert code == 1
         assert cells.keys() == EVERYTHING
         causes = cause_by_cell(cells)

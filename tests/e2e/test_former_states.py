@@ -132,7 +132,7 @@ def test_in_containers(docker_engine: Engine, kafka_image: str, tmp_path: Path) 
 
         def run_pulumi(*words: str) -> str:
             completed = stack.pulumi(*words)
-            assert completed.returncode == 0, stack.reported(completed.stdout)
+            assert completed.returncode == 0, stack.with_logs(completed.stdout)
             return completed.stdout
 
         stack.up()

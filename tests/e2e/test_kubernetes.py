@@ -25,7 +25,7 @@ BROKEN = ("selectors", "namespaces", "ports")
 
 
 @pytest.fixture(scope="module", params=["iptables", "nftables"])
-def judging(request: pytest.FixtureRequest) -> Iterator[Judge]:
+def cluster_judge(request: pytest.FixtureRequest) -> Iterator[Judge]:
     """A judge on a cluster whose kube-proxies are in one mode."""
     if (reason := parts.hindrance()) is not None:
         lacking(reason)
@@ -41,39 +41,43 @@ def kept_topology(cluster_judge: Judge, path: Path, number: int) -> Topology:
     return Topology(number, tuple(yaml.safe_load_all(text)))
 
 
-def differences(cluster_judge: Judge, drawn: list[Topology]) -> list[str]:
+def differences(cluster_judge: Judge, topologies: list[Topology]) -> list[str]:
     """What the model says otherwise, each with its seed."""
-    with cluster_judge.running(drawn) as running:
+    with cluster_judge.running(topologies) as running_topologies:
         outcomes = [
             (running_topology.topology.seed, compared(running_topology, cluster_judge.nodes))
-            for running_topology in running
+            for running_topology in running_topologies
         ]
-    assert sum(outcome.agreed.total() for _, outcome in outcomes) > 10 * len(drawn)
+    assert sum(outcome.agreed.total() for _, outcome in outcomes) > 10 * len(topologies)
     return [f"seed {seed}: {text}" for seed, outcome in outcomes for text in outcome.differences]
 
 
-def test_no_hop_of_random_manifests_is_predicted_wrongly(judging: Judge) -> None:
+def test_no_hop_of_random_manifests_is_predicted_wrongly(cluster_judge: Judge) -> None:
     first_seed = random.SystemRandom().randrange(10**6)
-    topologies = [topology(first_seed + i, judging.nodes, i) for i in range(COUNT)]
-    assert differences(judging, topologies) == []
+    topologies = [topology(first_seed + i, cluster_judge.nodes, i) for i in range(COUNT)]
+    assert differences(cluster_judge, topologies) == []
 
 
-def test_no_hop_of_kept_manifests_is_predicted_wrongly(judging: Judge) -> None:
+def test_no_hop_of_kept_manifests_is_predicted_wrongly(cluster_judge: Judge) -> None:
     assert (
-        differences(judging, [kept_topology(judging, path, i) for i, path in enumerate(CASES)])
+        differences(
+            cluster_judge, [kept_topology(cluster_judge, path, i) for i, path in enumerate(CASES)]
+        )
         == []
     )
 
 
 @pytest.mark.parametrize("broken", BROKEN)
 def test_a_broken_model_is_caught(
-    broken: str, judging: Judge, monkeypatch: pytest.MonkeyPatch
+    broken: str, cluster_judge: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = next(case for case in CASES if case.stem == "broken")
-    with judging.running([kept_topology(judging, path, 900 + BROKEN.index(broken))]) as running:
-        assert compared(running[0], judging.nodes).differences == []
+    with cluster_judge.running(
+        [kept_topology(cluster_judge, path, 900 + BROKEN.index(broken))]
+    ) as running_topologies:
+        assert compared(running_topologies[0], cluster_judge.nodes).differences == []
         _break(broken, monkeypatch)
-        assert compared(running[0], judging.nodes).differences != []
+        assert compared(running_topologies[0], cluster_judge.nodes).differences != []
 
 
 def _break(knowledge: str, monkeypatch: pytest.MonkeyPatch) -> None:

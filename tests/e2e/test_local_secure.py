@@ -50,7 +50,7 @@ from tests.e2e.secured import (
     holders,
     watched_processes,
 )
-from tests.e2e.spark_history import planted, web_pages
+from tests.e2e.spark_history import plant_secret, web_pages
 from tests.e2e.steady_producer import PER_SECOND
 from tests.e2e.stranger import Stranger
 from tests.e2e.tls_offer import accepted_ciphers
@@ -132,13 +132,13 @@ def test_every_listener_is_proved_and_secured(stack: LocalSecured) -> None:
     assert len(report.cells) == 6 and {cell.verdict for cell in report.cells} == {Verdict.PASS}
     assert {replication.verdict for replication in report.replication} == {Verdict.PASS}
     assert {delivery.verdict for delivery in report.delivery} == {Verdict.PASS}
-    reported = {
+    output = {
         stage.detail
         for cell in report.cells
         for stage in cell.stages
         if stage.stage is Stage.SECURITY
     }
-    assert {text.partition(";")[0] for text in reported} == {
+    assert {text.partition(";")[0] for text in output} == {
         "SSL, TLSv1.3, TLS_CHACHA20_POLY1305_SHA256",
         "SASL_SSL, TLSv1.3, TLS_CHACHA20_POLY1305_SHA256",
     }
@@ -146,10 +146,10 @@ def test_every_listener_is_proved_and_secured(stack: LocalSecured) -> None:
 
 
 def test_the_outputs_say_how_a_user_comes_in_by_each_listener(stack: LocalSecured) -> None:
-    folder, reported = stack.deployment.folder, stack.deployment.outputs()["client_properties"]
-    assert reported.keys() == {"validator", "app"}
+    folder, output = stack.deployment.folder, stack.deployment.outputs()["client_properties"]
+    assert output.keys() == {"validator", "app"}
     for listener in ("INTERNAL", "EXTERNAL"):
-        way = reported["app"][listener]
+        way = output["app"][listener]
         values = {
             key: str(folder / value) if key.endswith(".location") else value
             for key, value in way["properties"].items()
@@ -244,7 +244,7 @@ def test_no_secret_is_on_a_page_of_sparks(stack: LocalSecured, tmp_path: Path) -
     """Of its web pages on the job that has proved the stack."""
     events = tmp_path / "events"
     shutil.copytree(stack.deployment.folder / "spark" / "events", events)
-    copy = planted(events, stack.store.password("app"))
+    copy = plant_secret(events, stack.store.password("app"))
     pages = web_pages(events, tmp_path)
     assert any("kafka" in text and "SQL/execution" in path for path, text in pages.items())
     pages_with_secrets = {
@@ -257,8 +257,8 @@ def test_no_secret_is_on_a_page_of_sparks(stack: LocalSecured, tmp_path: Path) -
 
 
 def test_the_doctor_of_the_stack_needs_no_word_of_credentials(stack: LocalSecured) -> None:
-    reported = stack.earshot("doctor")
-    assert reported.returncode == 0, reported.stdout
+    output = stack.earshot("doctor")
+    assert output.returncode == 0, output.stdout
 
 
 def test_a_user_may_do_what_its_prefixes_say_and_nothing_else(stack: LocalSecured) -> None:
@@ -387,8 +387,13 @@ def test_a_user_without_permission_is_told_what_it_lacks(stack: LocalSecured) ->
 
 def test_who_says_nothing_of_itself_gets_not_even_names(stack: LocalSecured) -> None:
     client = stack.client()
-    bare = {"bootstrap.servers": client["bootstrap.servers"]}
-    assert client_error(bare) in ("protocol", "disconnected", "timeout", "unreachable")
+    settings_without_login = {"bootstrap.servers": client["bootstrap.servers"]}
+    assert client_error(settings_without_login) in (
+        "protocol",
+        "disconnected",
+        "timeout",
+        "unreachable",
+    )
     assert client_error({**client, "sasl.password": "wrong"}) == "authentication"
 
 
@@ -420,8 +425,8 @@ def test_a_password_from_configuration_logs_in_and_is_nowhere_to_be_seen(
     assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
     output += deployment.pulumi("stack", "export").stdout + stack.earshot("plan").stdout
     assert not [password for password in passwords.values() if password in output]
-    decrypted = json.loads(deployment.pulumi("stack", "export", "--show-secrets").stdout)
-    resources = decrypted["deployment"]["resources"]
+    state = json.loads(deployment.pulumi("stack", "export", "--show-secrets").stdout)
+    resources = state["deployment"]["resources"]
     types_with_passwords = {
         resource["type"] for resource in resources if passwords["app"] in json.dumps(resource)
     }
@@ -543,9 +548,9 @@ class Traffic:
     settings: Mapping[str, Any]
     topic: str
     acknowledged: set[bytes] = field(default_factory=set)
-    read: set[bytes] = field(default_factory=set)
+    read_numbers: set[bytes] = field(default_factory=set)
     failed: list[str] = field(default_factory=list)
-    over: threading.Event = field(default_factory=threading.Event)
+    has_ended: threading.Event = field(default_factory=threading.Event)
     login: tuple[str, str] | None = None
     """A user and a password that the clients are to take while they run."""
 
@@ -556,7 +561,7 @@ class Traffic:
 
     def produce(self) -> None:
         number, login, next_turn = 0, None, time.monotonic()
-        while not self.over.is_set():
+        while not self.has_ended.is_set():
             login = self._logged_in(self.producer, login)
             value, partition = b"%d" % number, number % PARTITIONS
             self.producer.produce(
@@ -581,14 +586,14 @@ class Traffic:
             login = self._logged_in(self.consumer, login)
             message = self.consumer.poll(1)
             if message is not None and not message.error():
-                self.read.add(message.value() or b"")
-            elif self.over.is_set() and message is None:
-                patience = 0 if self.acknowledged <= self.read else patience - 1
+                self.read_numbers.add(message.value() or b"")
+            elif self.has_ended.is_set() and message is None:
+                patience = 0 if self.acknowledged <= self.read_numbers else patience - 1
         self.consumer.close()
 
     def await_more(self) -> None:
         """Returns once records have gone both ways through every partition, and so broker."""
-        for records in (self.acknowledged, self.read):
+        for records in (self.acknowledged, self.read_numbers):
             old_count = len(records)
             while len(records) < old_count + 5 * PARTITIONS:
                 assert not self.failed
@@ -615,12 +620,12 @@ def traffic(settings: Mapping[str, Any], topic: str) -> Iterator[Traffic]:
     try:
         yield new_traffic
     finally:
-        new_traffic.over.set()
+        new_traffic.has_ended.set()
         for thread in threads:
             thread.join()
         del new_traffic.producer, new_traffic.consumer  # their connections end with them
     assert new_traffic.failed == [] and len(new_traffic.acknowledged) > 100
-    assert new_traffic.acknowledged - new_traffic.read == set()
+    assert new_traffic.acknowledged - new_traffic.read_numbers == set()
     print(f"{topic}: {len(new_traffic.acknowledged)} records, none lost")
 
 

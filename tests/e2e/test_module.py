@@ -114,5 +114,5 @@ def run_automation(project: Project, *words: str) -> subprocess.CompletedProcess
 
 
 def resources(project: Project) -> list[dict[str, str]]:
-    exported = json.loads(project.run("stack", "export"))
-    return list(exported["deployment"]["resources"])
+    state = json.loads(project.run("stack", "export"))
+    return list(state["deployment"]["resources"])

@@ -37,7 +37,7 @@ def network() -> Iterator[Network]:
 
 
 @pytest.fixture(scope="module")
-def judging(network: Network) -> Iterator[Judge]:
+def host_judge(network: Network) -> Iterator[Judge]:
     """The judge on one Docker host."""
     host = network.host()
     with judge(host, client_image(host.engine)) as new_judge:
@@ -75,31 +75,31 @@ def running_on_two(
         yield list(zip(running_on_first, running_on_second, strict=True))
 
 
-def differences(host_judge: Judge, drawn: list[Topology]) -> list[str]:
+def differences(host_judge: Judge, topologies: list[Topology]) -> list[str]:
     """What the model says otherwise, each with its seed."""
-    with host_judge.running(drawn) as running:
+    with host_judge.running(topologies) as running_topologies:
         outcomes = [
             (running_topology.topology.seed, compared(running_topology))
-            for running_topology in running
+            for running_topology in running_topologies
         ]
-    assert sum(outcome.agreed.total() for _, outcome in outcomes) > 10 * len(drawn)
+    assert sum(outcome.agreed.total() for _, outcome in outcomes) > 10 * len(topologies)
     return [f"seed {seed}: {text}" for seed, outcome in outcomes for text in outcome.differences]
 
 
 @pytest.mark.combination
-def test_no_hop_of_random_topologies_is_predicted_wrongly(judging: Judge) -> None:
+def test_no_hop_of_random_topologies_is_predicted_wrongly(host_judge: Judge) -> None:
     first_seed = random.SystemRandom().randrange(10**6)
-    topologies = [topology(first_seed + i, judging.host.address, i) for i in range(COUNT)]
-    assert differences(judging, topologies) == []
+    topologies = [topology(first_seed + i, host_judge.host.address, i) for i in range(COUNT)]
+    assert differences(host_judge, topologies) == []
 
 
-def test_no_hop_of_kept_topologies_is_predicted_wrongly(judging: Judge) -> None:
-    address = judging.host.address
-    drawn = [
+def test_no_hop_of_kept_topologies_is_predicted_wrongly(host_judge: Judge) -> None:
+    address = host_judge.host.address
+    topologies = [
         Topology(i, yaml.safe_load(path.read_text().replace("MACHINE", address)), address)
         for i, path in enumerate(CASES)
     ]
-    assert differences(judging, drawn) == []
+    assert differences(host_judge, topologies) == []
 
 
 @pytest.mark.combination
@@ -119,8 +119,10 @@ def test_records_arrive_in_real_brokers_where_the_walk_says_so(judges: list[Judg
     first_seed, judging = random.SystemRandom().randrange(10**6), judges[0]
     address = judging.host.address
     topologies = [kafka_topology(first_seed + i, address, i) for i in range(KAFKA_COUNT)]
-    with judging.running(topologies) as running:
-        outcomes = [compared_with_kafka(running_topology) for running_topology in running]
+    with judging.running(topologies) as running_topologies:
+        outcomes = [
+            compared_with_kafka(running_topology) for running_topology in running_topologies
+        ]
     assert [text for outcome in outcomes for text in outcome.differences] == []
     assert sum(outcome.agreed.total() for outcome in outcomes) > 0
 
@@ -136,16 +138,18 @@ def test_records_arrive_in_real_brokers_where_the_walk_says_so(judges: list[Judg
     ],
 )
 def test_a_broken_model_is_caught(
-    broken: str, judging: Judge, monkeypatch: pytest.MonkeyPatch
+    broken: str, host_judge: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    address = judging.host.address
+    address = host_judge.host.address
     path = next(path for path in CASES if path.stem == broken)
     document = yaml.safe_load(path.read_text().replace("MACHINE", address))
     with contextlib.ExitStack() as stack:
-        running = stack.enter_context(judging.running([Topology(900, document, address)]))
-        assert compared(running[0]).differences == []
+        running_topologies = stack.enter_context(
+            host_judge.running([Topology(900, document, address)])
+        )
+        assert compared(running_topologies[0]).differences == []
         _break(broken, monkeypatch)
-        assert compared(running[0]).differences != []
+        assert compared(running_topologies[0]).differences != []
 
 
 @pytest.mark.combination

@@ -76,23 +76,23 @@ class Laptop:
         command = self.earshot("tunnel", "--via", via, *options)
         pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         with subprocess.Popen(command, env=self.environment, **pipes) as process:
-            printed = ""
+            output = ""
             assert process.stdout is not None and process.stderr is not None
             for line in process.stdout:
-                printed += line
+                output += line
                 if line.startswith("ready"):
                     break
             else:
                 raise AssertionError(process.stderr.read())
             try:
-                yield printed
+                yield output
             finally:
-                below = psutil.Process(process.pid).children(recursive=True)
+                child_processes = psutil.Process(process.pid).children(recursive=True)
                 process.terminate()
-                began = time.monotonic()
+                start_time = time.monotonic()
                 _, errors = process.communicate(timeout=END_SECONDS)
-                assert process.returncode == 0 and time.monotonic() - began < 3, errors
-                assert not psutil.wait_procs(below, 3)[1]
+                assert process.returncode == 0 and time.monotonic() - start_time < 3, errors
+                assert not psutil.wait_procs(child_processes, 3)[1]
 
 
 def output_of(command: Sequence[str], environment: Mapping[str, str] | None = None) -> str:

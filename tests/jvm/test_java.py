@@ -11,7 +11,7 @@ from tests.raised import raised
 
 
 def install(home: Path, version: str, *, released: bool = True) -> Path:
-    """A stand-in for a Java: a command that says its version, and perhaps a release file."""
+    """A double of a Java: a command that prints its version, and a release file if ``released``."""
     command = home / "bin" / "java"
     command.parent.mkdir(parents=True)
     answer = f"echo 'openjdk version \"{version}\" 2025-01-01' >&2"

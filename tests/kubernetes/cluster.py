@@ -101,9 +101,9 @@ def cluster(mode: str) -> Iterator[Cluster]:
     folder = Path(tempfile.mkdtemp(prefix="earshot-kube-", dir="/tmp"))
     with switch() as network, contextlib.ExitStack() as cleanup:
         cleanup.callback(shutil.rmtree, folder, ignore_errors=True)
-        control, address = network.machine(routed=False)
-        outside, _ = network.machine(routed=False)
-        machines = [network.machine(routed=False) for _ in range(NODES)]
+        control, address = network.machine(is_routed=False)
+        outside, _ = network.machine(is_routed=False)
+        machines = [network.machine(is_routed=False) for _ in range(NODES)]
         nodes = tuple(
             Node(f"node{i}", namespace, node_address, f"10.244.{i}")
             for i, (namespace, node_address) in enumerate(machines, 1)

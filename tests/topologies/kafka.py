@@ -18,7 +18,7 @@ from tests.topologies.engine import READY_SECONDS, Running
 from tests.topologies.generate import Document, Maker, Topology
 
 IMAGE = "apache/kafka:4.1.1"
-"""What the model reads; on the engine it is the stand-in of the tests."""
+"""The image in the file that the model reads. The engine runs the double of this image."""
 QUORUM = "quorum"
 REPLICATION_PORT, CONTROLLER_PORT = 19092, 19093
 TOPIC = "judge"

@@ -13,7 +13,7 @@ class NatGateway(Ec2Kind):
     kind_of_arn = "natgateway"
     shape = shape("allocationId", "subnetId", "tags", "region")
     outputs = frozenset({"associationId", "networkInterfaceId", "publicIp"})
-    absent = frozenset(
+    missing_outputs = frozenset(
         {"autoProvisionZones", "autoScalingIps", "regionalNatGatewayAddresses",
          "regionalNatGatewayAutoMode", "routeTableId"}
     )  # fmt: skip

@@ -23,11 +23,11 @@ class SecurityGroup(Ec2Kind):
     """
 
     kind_of_arn = "security-group"
-    named = "name"
+    name_input = "name"
     shape = shape("name", "description", "vpcId", "tags", "region", ingress=RULE, egress=RULE)
     defaults = constant(description="Managed by Pulumi")
     in_place = frozenset(DIRECTIONS)
-    settled_later = frozenset({*DIRECTIONS, "vpcId"})
+    computed_later = frozenset({*DIRECTIONS, "vpcId"})
     outputs = frozenset({"arn", "ownerId"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:

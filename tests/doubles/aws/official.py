@@ -56,16 +56,18 @@ def settings() -> Shape:
 
 
 @functools.cache
-def _names(described: Any, parts: str, depth: int) -> Shape:
+def _names(described_class: Any, parts: str, depth: int) -> Shape:
     """The properties of a class, and below each those of the class it leads to."""
     names: dict[str, Shape | None] = {}
-    for name, value in vars(described).items():
+    for name, value in vars(described_class).items():
         if not isinstance(value, property) or value.fget is None:
             continue
         wire = getattr(value.fget, "_pulumi_name", name)
         parts_match = PART.search(repr(value.fget.__annotations__.get("return")))
-        below = getattr(_module(parts), parts_match[1], None) if parts_match else None
-        names[wire] = _names(below, parts, depth - 1) if below is not None and depth else None
+        nested_class = getattr(_module(parts), parts_match[1], None) if parts_match else None
+        names[wire] = (
+            _names(nested_class, parts, depth - 1) if nested_class is not None and depth else None
+        )
     return names
 
 

@@ -158,12 +158,14 @@ def address_rules(
     for number, subnet in enumerate(balancer.subnets):
         for address in (balancer.private[number], *public[number : number + 1]):
             for port, group in sorted(forwarding.ports.items()):
-                near = [
+                targets_in_zone = [
                     target
                     for target in group.targets
                     if group.cross_zone or _within(target, subnet)
                 ]
-                targets = [target for target in near if healthy(group, target)] or near
+                targets = [
+                    target for target in targets_in_zone if healthy(group, target)
+                ] or targets_in_zone
                 lines += _in_turn(f"-d {address} -p tcp --dport {port}", targets)
     return "\n".join((*lines, "-A POSTROUTING -j MASQUERADE", "COMMIT")) + "\n"
 
@@ -174,6 +176,10 @@ def _within(target: Target, subnet: IPv4Network) -> bool:
 
 def _in_turn(match: str, targets: list[Target]) -> Iterator[str]:
     for number, (host, port) in enumerate(targets):
-        remaining = len(targets) - number
-        turn = f" -m statistic --mode nth --every {remaining} --packet 0" if remaining > 1 else ""
+        remaining_targets = len(targets) - number
+        turn = (
+            f" -m statistic --mode nth --every {remaining_targets} --packet 0"
+            if remaining_targets > 1
+            else ""
+        )
         yield f"-A PREROUTING {match}{turn} -j DNAT --to-destination {host}:{port}"
