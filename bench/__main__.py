@@ -122,7 +122,7 @@ def spark(contract: Contract, runs: int) -> None:
 
 
 def authenticates(command: Sequence[str], folder: Path) -> bool:
-    """Whether the Spark driver of a short validation required authentication.
+    """True if the Spark driver of a short validation required authentication.
 
     The report notes it where the session that ran had no authentication, whatever was asked for.
     """

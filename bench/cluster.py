@@ -45,14 +45,14 @@ def three_brokers() -> Iterator[Contract]:
 
 @contextlib.contextmanager
 def secured_brokers() -> Iterator[tuple[Contract, Path]]:
-    """The same with `security`, and the properties with which the validator comes in."""
+    """Three brokers with `security`, and the properties with which the validator logs in."""
     with _serving({"security": {}}) as brokers:
         yield brokers
 
 
 @contextlib.contextmanager
 def _serving(extra_keys: Mapping[str, Any]) -> Iterator[tuple[Contract, Path]]:
-    """``more`` are further keys of the spec."""
+    """``extra_keys`` are further keys of the spec."""
     root = Path(tempfile.mkdtemp(prefix="earshot-bench-"))
     ports = _free_ports(3)
     listeners = [

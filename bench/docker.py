@@ -73,7 +73,7 @@ class Bench:
         return self._up("--skip-preview")
 
     def previewed_up(self) -> float:
-        """The same with the preview that `pulumi up` makes by default."""
+        """Like `up`, with the preview that `pulumi up` makes by default."""
         return self._up()
 
     def _up(self, *options: str) -> float:
@@ -131,7 +131,7 @@ class Bench:
             self.stack.remove_all()
 
     def _options(self, container: NodeContainer) -> Sequence[str]:
-        """Of `docker run`: all that makes the container what the stack's component makes it."""
+        """Options of `docker run` that give the container the settings of the stack's component."""
         plan = self.planned.plan
         place = ContainerAddress.of(
             plan, plan.node(container.node_id), container, self.planned.hosts[container.host]
@@ -148,7 +148,7 @@ class Bench:
         ]  # fmt: skip
 
     def _listed(self) -> int:
-        """How many brokers `kcat -L` lists now."""
+        """The number of brokers that `kcat -L` lists now."""
         command = ["kcat", "-L", "-J", "-m", "1", "-b", self.bootstrap]
         completed = subprocess.run(command, capture_output=True, text=True)
         return len(json.loads(completed.stdout)["brokers"]) if completed.returncode == 0 else 0

@@ -1,4 +1,4 @@
-"""What all parts of the bench measure and show alike."""
+"""Measuring and tables for all parts of the bench."""
 
 import statistics
 from collections.abc import Callable, Sequence

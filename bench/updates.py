@@ -57,9 +57,9 @@ class Updates:
     ours: project.Project
     bare: project.Project
     resources: int = 0
-    """Of the stack with the brokers, and of the bare one."""
+    """The number of resources of each stack."""
     pythons: dict[str, list[int]] = field(default_factory=dict)
-    """By kind of update, the Python processes of each run."""
+    """The numbers of Python processes of each run, by kind of update."""
 
     def ours_first(self) -> float:
         """Seconds of an update that starts three brokers and proves them."""

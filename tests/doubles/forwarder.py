@@ -18,7 +18,7 @@ class Forwarder:
 
     host: str = "127.0.0.1"
     by_port: dict[int, list[Target]] = field(default_factory=dict)
-    """By port, the targets; several are taken in turn."""
+    """The targets by port. Several targets get connections in turn."""
     idle_seconds: float = 600.0
     connections: int = 0
     """The number of forwarded connections."""

@@ -1,4 +1,4 @@
-"""What the AWS double takes for a change, what a change costs, and how it words what it finds."""
+"""The changes that the AWS double detects, their replacements, and its form of AWS's values."""
 
 import json
 from typing import Any

@@ -149,7 +149,7 @@ def test_a_resource_may_name_a_region_of_its_own() -> None:
 
 
 def check_response(token: str, settings: dict[str, Any], **inputs: Any) -> protocol.CheckResponse:
-    """What the double makes of the inputs of a new resource `x`."""
+    """The double's answer to the inputs of a new resource `x`."""
     double = AwsDouble()
     double.set_up({"region": "us-west-2", **settings})
     urn = f"urn:pulumi:stack::project::{token}::x"

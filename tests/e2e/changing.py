@@ -165,7 +165,7 @@ def restarted_ids(old_pids: dict[int, int], stack: Deployment) -> list[int]:
 def update_with_restarted(
     stack: Deployment, is_enough: Callable[[list[int]], bool]
 ) -> Iterator[subprocess.Popen[str]]:
-    """An update that has restarted ``enough`` brokers, by their ids. It ends within the block."""
+    """An update in which ``is_enough`` is true for the restarted ids. It ends within the block."""
     old_pids = stack.pids()
     with stack.updating() as child:
         end = time.monotonic() + PATIENCE

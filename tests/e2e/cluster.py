@@ -226,7 +226,7 @@ class Cluster:
 
 @contextlib.contextmanager
 def running_cluster(plan: ClusterPlan, **settings: Any) -> Iterator[Cluster]:
-    """The running brokers of ``planned``. They are stopped and their data removed at the end.
+    """The running brokers of ``plan``. They are stopped and their data removed at the end.
 
     ``settings`` are fields of Cluster (`heap`, `name`, `extra`).
     """

@@ -63,7 +63,7 @@ class Engine:
 
     address: str
     started: bool = False
-    """Whether the tests started it. Otherwise other users may have containers on it."""
+    """True if the tests started the engine. Otherwise other users may have containers on it."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -88,8 +88,8 @@ class Engine:
 class Daemon:
     """The directories of one dockerd, everything below two of them.
 
-    ``run`` is short, for a path of a socket has at most 107 bytes; ``data`` is on a real disk,
-    for overlay2 does not work on every temporary file system.
+    ``run`` is short: the path of a socket has at most 107 bytes. ``data_folder`` is on a real disk:
+    overlay2 does not work on every temporary file system.
     """
 
     run: Path

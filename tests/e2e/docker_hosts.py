@@ -41,7 +41,7 @@ class Host:
     engine: Engine
     daemon: Daemon = field(repr=False)
     certificates: Path | None = None
-    """With these (ca.pem, cert.pem, key.pem) the engine also speaks TLS on the network."""
+    """The folder of ca.pem, cert.pem and key.pem: the engine serves TLS with them."""
 
     @property
     def url(self) -> str:
@@ -93,8 +93,9 @@ class Network:
         return new_host
 
     def machine(self, *, is_routed: bool = True) -> tuple[str, str]:
-        """Adds a machine. Returns its namespace and address. Without ``routed`` it reaches no other
-        network."""
+        """Adds a machine. Returns its namespace and address.
+
+        Without ``is_routed`` the machine reaches no other network."""
         number = next(self._count)
         address = str(self.subnet[number])
         namespace = f"{self.name}-{number}"

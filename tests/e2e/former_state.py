@@ -62,7 +62,7 @@ def _key(resource: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _provider_texts(former: Any, current: Any) -> Iterator[tuple[str, str]]:
-    """The provider's texts in ``old``, each with the text in the same place of ``current``."""
+    """The provider's texts in ``former``, each with the text in the same place of ``current``."""
     if isinstance(former, dict) and isinstance(current, dict):
         for key in former.keys() & current.keys():
             is_pid = key == "pid"

@@ -45,8 +45,7 @@ def serving(folder: Path) -> Iterator[Path]:
 
 
 def publish(repository: Path, tag: str) -> None:
-    """Creates a repository at ``bare`` whose ``tag`` has this checkout's files, uncommitted ones
-    too."""
+    """Creates a bare ``repository``. Its ``tag`` has this checkout's files, committed or not."""
     subprocess.run(["git", "init", "--quiet", "--bare", repository], check=True)
     identity = {f"GIT_{role}_{field}": "test@example.com"
            for role in ("AUTHOR", "COMMITTER") for field in ("NAME", "EMAIL")}  # fmt: skip

@@ -71,7 +71,7 @@ def forwarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForwardedSta
 
 @pytest.fixture
 def remapped(forwarded: ForwardedStack) -> Iterator[ForwardedStack]:
-    """The same; the ports lead where they led before, afterwards."""
+    """Like `forwarded`. The targets of all ports are restored after the test."""
     old_targets = dict(forwarded.forwarder.by_port)
     yield forwarded
     forwarded.forwarder.by_port.update(old_targets)
@@ -82,7 +82,7 @@ def cells(report: Report) -> dict[int, Cell]:
 
 
 def failures(report: Report) -> dict[int, tuple[Stage | None, str]]:
-    """By broker, the failed stage and the cause."""
+    """The failed stage and the cause, by broker."""
     return {
         id: (cell.failed_stage, cell.cause.kind if cell.cause else "")
         for id, cell in cells(report).items()

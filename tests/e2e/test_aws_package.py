@@ -212,7 +212,7 @@ def test_a_wait_ends_with_the_command(project: Project) -> None:
 
 
 def attached_volumes(server: MotoServer) -> bool:
-    """Whether a data volume, known by its size, is attached to an instance."""
+    """True for each data volume, known by its size, that is attached to an instance."""
     volumes = server.client("ec2").describe_volumes()["Volumes"]
     return any(volume["Size"] == 1 and volume["Attachments"] for volume in volumes)
 

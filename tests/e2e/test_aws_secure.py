@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 FOLDER = Path(".earshot", "stacks", STACK, "kafka", "security")
 DOUBLES = ("tests.doubles.aws.server", "plugins/resource-aws-")
-"""In the command lines of AWS's double and of its plugin's."""
+"""Words in the command lines of the AWS double and of its plugin."""
 OPEN: dict[str, Any] = {"deletion_protection": False, "data": "delete"}
 
 
@@ -52,7 +52,7 @@ def replaced_instances(preview: str) -> set[str]:
 
 
 def current_secrets(stack: Stack) -> dict[str, str]:
-    """By file, the secrets that the update has made."""
+    """The secrets that the update has created so far, by file."""
     with contextlib.suppress(FileNotFoundError):
         return secrets_in(stack.project.folder / FOLDER)
     return {}

@@ -25,7 +25,7 @@ IN_NO_ORDER: list[tuple[str, dict[str, Any], list[str]]] = [
      ["the controllers would move from", "keep the controllers' addresses; or stop"]),
     ("preview", {"controllers": {"count": 1}}, ["has the voters 1", "keep `controllers.mode`"]),
 ]  # fmt: skip
-"""What is done, changes of running brokers, and words of their refusals."""
+"""The command, the change of running brokers, and words of its refusal."""
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ def test_a_balancer_waits_for_each_target_of_another_listener(stack: Stack) -> N
 
 
 def targets(elb: Any, balancer: dict[str, Any]) -> dict[int, set[tuple[str, int]]]:
-    """By port of the balancer, the addresses and ports that it leads to."""
+    """The addresses and ports of the targets, by port of the balancer."""
     targets_by_port = {}
     for port, group in groups_of(elb, balancer).items():
         health = elb.describe_target_health(TargetGroupArn=group)["TargetHealthDescriptions"]
@@ -177,7 +177,7 @@ def groups_of(elb: Any, balancer: dict[str, Any]) -> dict[int, str]:
 
 
 def put_back(stack: Stack, state: str, fails: bool = True) -> str:
-    """What a preview says once the stack's state is ``state``."""
+    """The output of a preview after ``state`` was imported."""
     file = stack.project.folder / "state.json"
     file.write_text(state)
     stack.project.run("stack", "import", "--file", str(file))
@@ -201,7 +201,7 @@ def check_outputs(outputs: dict[str, Any], running_instances: dict[str, dict[str
 
 
 def ids(stack: Stack) -> dict[str, str]:
-    """By name, the instances that run."""
+    """The ids of running instances, by name."""
     return {name: instance["InstanceId"] for name, instance in stack.instances().items()}
 
 

@@ -45,7 +45,7 @@ def stored_report(stack: Stack) -> Report:
 
 
 def verdicts(report: Report) -> dict[tuple[str, str], Verdict]:
-    """By vantage and listener; those of all brokers must agree."""
+    """The verdict by vantage and listener. All brokers must have the same one."""
     verdict_by_listener: dict[tuple[str, str], Verdict] = {}
     for cell in report.cells:
         key = (cell.vantage, cell.listener)

@@ -1,4 +1,4 @@
-"""What an AWS stack keeps: its voters, brokers that may hold replicas, volumes that outlive it."""
+"""An AWS stack keeps its voters, brokers that may have replicas, and volumes that outlive it."""
 
 from collections.abc import Iterator
 from pathlib import Path

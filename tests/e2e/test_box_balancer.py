@@ -35,7 +35,7 @@ PORT, BASE = 9094, 9100
 LEAST_IDLE = 60
 """Seconds, of a listener of a Network Load Balancer."""
 TURN_SECONDS = 60.0
-"""In which a target becomes healthy or unhealthy: two checks, 10 s apart, of a busy machine."""
+"""Maximum seconds until a target becomes healthy or unhealthy: two checks, 10 s apart."""
 # connects, is silent for a while, and says what becomes of the next byte
 SILENT = """
 import socket, sys, time
@@ -112,7 +112,7 @@ class BalancerStack:
         return read_report(completed.stdout.encode(), "doctor")
 
     def result_of_silence(self, port: int, seconds: float) -> str:
-        """What becomes of a connection without traffic."""
+        """The end of a connection without traffic."""
         words = [sys.executable, "-c", SILENT, self.name, str(port), str(seconds)]
         completed = subprocess.run(self.laptop.command(*words), capture_output=True, text=True)
         assert completed.returncode == 0, completed.stderr
@@ -130,7 +130,7 @@ class BalancerStack:
             request_counts += json.loads(process.communicate(timeout=30)[0])
 
     def addresses(self) -> dict[int, str]:
-        """Of the brokers in the VPC."""
+        """The private addresses of the brokers, by id."""
         address_by_name = {
             machine.name: machine.private for machine in self.box.moto_state().machines.values()
         }

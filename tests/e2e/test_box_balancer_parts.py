@@ -1,4 +1,4 @@
-"""What a box makes of moto's balancers, without an engine: addresses, names, rules, checks."""
+"""A box's model of moto's balancers, without an engine: addresses, names, rules, checks."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_its_name_and_a_record_lead_to_its_addresses_on_both_sides(
 
 
 def rules(forwarding: Forwarding, *healthy: tuple[str, int]) -> dict[str, list[str]]:
-    """By address, where packets to its port go."""
+    """The targets of packets to the port, by address of the balancer."""
     targets_by_address: dict[str, list[str]] = {}
     for line in address_rules(
         forwarding, ELASTIC, lambda _, target: target in healthy

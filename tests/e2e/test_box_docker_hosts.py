@@ -59,7 +59,7 @@ class Hosts:
     box: CloudBox
     project: Project
     certificate: Path
-    """Of the registry, with its key."""
+    """The registry's certificate with its key."""
     role: Path
     """The folder with the password that the role gives; empty at first."""
 
@@ -84,7 +84,7 @@ class Hosts:
         )
 
     def report(self, host: str) -> HostReport | None:
-        """What ``host`` has last reported in its SSM parameter."""
+        """The last report of ``host`` in its SSM parameter."""
         ssm = self.box.server.client("ssm")
         return HostReport.read(ssm.get_parameter(Name=REPORT.format(host))["Parameter"]["Value"])
 

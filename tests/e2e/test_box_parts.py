@@ -1,4 +1,4 @@
-"""What a box plays, without an engine: DNS and packet rules as they follow from moto's state."""
+"""A box's DNS and packet rules, computed from moto's state, without an engine."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ def test_no_secret_is_anywhere_but_in_its_own_file(secured: SecuredBox, tmp_path
 
 
 def test_another_user_gets_no_secret_from_any_port_or_file(secured: SecuredBox) -> None:
-    """Of the laptop beside the update and a proof by Spark, and of a broker's instance."""
+    """The laptop is attacked during an update and a Spark run, then a broker's instance is."""
     attack, table, secrets, box = (
         secured.attack,
         documented_addresses(),

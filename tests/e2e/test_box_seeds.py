@@ -93,16 +93,16 @@ class Story:
             folder, box.server, {POOL_VARIABLE: str(box.ground.elastic)}
         )
 
-    def write(self, listeners: str, *, waits_for_broker: bool = True) -> None:
-        """``waits``: whether the script is known once there is an address, and not before."""
+    def write(self, listeners: str, *, needs_address: bool = True) -> None:
+        """With ``needs_address`` the user data is known only after the address."""
         script = SCRIPT.format(url=f"{self.box.depot.url}/kafka.tgz", listeners=listeners)
         text = PROGRAM.format(**self._facts, script=script.replace("\\\n", "\\\\\n"))
-        if not waits_for_broker:
+        if not needs_address:
             text = text.replace("address.public_dns.apply(lambda external: ", "(")
         self.project.write(text.replace("' + external + '", "''' + external + '''"))
 
     def up(self, listeners: str) -> str:
-        """Its external name."""
+        """Deploys the broker. Returns its external name."""
         self.write(listeners)
         self.project.up()
         self.box.settle()  # or the instance before may still answer
@@ -115,7 +115,7 @@ class Story:
         return f"ip-{machine.private.replace('.', '-')}.us-west-2.compute.internal"
 
     def await_broker(self, place: Place, bootstrap: str) -> list[str]:
-        """What it lists when it is there."""
+        """Waits for the broker. Returns the listing of `kcat -L`."""
         end = time.monotonic() + READY_SECONDS
         while True:
             try:
@@ -126,7 +126,7 @@ class Story:
 
 
 def kcat_listing(bootstrap: str, advertised: str, source: str = "1") -> list[str]:
-    """What `kcat -L` prints of one broker."""
+    """The lines that `kcat -L` prints for one broker."""
     source_text = f"1: {bootstrap}/1" if source == "1" else f"-1: {bootstrap}/bootstrap"
     return [
         f"Metadata for all topics (from broker {source_text}):",
@@ -185,7 +185,7 @@ def check_serves(place: Place, bootstrap: str) -> None:
 def test_the_pack_stops_that_broker_before_it_exists(box: CloudBox, tmp_path: Path) -> None:
     story = Story(box, tmp_path / "project")
     story.project.environment["PULUMI_OPTION_POLICY_PACK"] = str(POLICIES)
-    story.write(LEFT_AT_ITS_DEFAULT, waits_for_broker=False)
+    story.write(LEFT_AT_ITS_DEFAULT, needs_address=False)
     output = story.project.failed_output(command="preview")
     name = "(the private name of instance broker: not known yet)"
     finding = f"9092 from {box.ground.office}; clients from there are sent to {name} [KL007]"

@@ -71,7 +71,7 @@ with subprocess.Popen(["ssh", "-N", "-L", f"127.0.0.1:{way}", "bastion"]) as ssh
     print("Waiting for connections...", flush=True)
 """
 BACK_SECONDS = 90.0
-"""In which a broker that was killed serves again."""
+"""Maximum seconds until a killed broker serves again."""
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""What a box makes of moto's other VPCs, without an engine: names, endpoints, routes."""
+"""A box's model of moto's other VPCs, without an engine: names, endpoints, routes."""
 
 from __future__ import annotations
 

@@ -206,7 +206,7 @@ pulumi.export("bootstrap", shop.kafka.bootstrap)
 def test_options_of_a_parent_reach_a_cluster_on_a_real_engine(
     docker_engine: Engine, kafka_image: str, tmp_path: Path
 ) -> None:
-    """Its provider, and a transform; the engine of the environment would be another one."""
+    """The parent has a provider and a transform. DOCKER_HOST names another engine."""
     (port,) = free_ports(1)
     project = docker_project(tmp_path / "p", docker_engine)
     project.environment["DOCKER_HOST"] = "unix:///nowhere/docker.sock"

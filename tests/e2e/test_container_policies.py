@@ -76,8 +76,10 @@ network = docker.Network("network", name="{mark}-net")
 
 
 def container(key: str, name: str, env: Mapping[str, str], port: int, dependency: str = "") -> str:
-    """One container of a plain program; an empty text takes a variable away. It is registered
-    ``after`` another, whose key that is: others reach the engine in an order of their own."""
+    """One container of a plain program. An empty text removes a variable.
+
+    The container is registered after that with the key ``dependency``. Without one, the order of
+    registrations is not fixed."""
     envs = [f"{name}={value}" for name, value in env.items() if value]
     return f"""
 {key} = docker.Container(
@@ -109,7 +111,7 @@ class Mistake(NamedTuple):
     remedy: str
     place: str = "Container::kafka, envs["
     image: str = "image.image_id"
-    """What an image brings is known by its name alone."""
+    """The image of the broker. The defaults of an image are known by its name."""
     command: str = "up"
     """`preview` where all containers are looked at together: an update does that at its end."""
 
@@ -261,7 +263,7 @@ def test_a_value_that_a_preview_does_not_know_is_checked_by_the_update(
 
 
 def wait_for(engine: Engine, name: str, bootstrap: str, expected_text: str) -> str:
-    """What kcat prints in a container, once it says ``said``."""
+    """Waits until kcat in a container prints ``expected_text``. Returns its output."""
     end = time.monotonic() + READY_SECONDS
     while True:
         try:

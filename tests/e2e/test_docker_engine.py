@@ -94,7 +94,7 @@ def test_two_engines_of_ours_are_refused(docker_engine: Engine) -> None:
 
 @e2e
 def test_packet_rules_are_put_back(docker_engine: Engine) -> None:
-    """In a network namespace of its own, so that no engine's rules are touched in between."""
+    """The test has its own network namespace, so that no engine changes the rules in between."""
     if not docker_engine.started:
         not_meant("packet rules are ours to change only where the engine is")
     subprocess.run(
@@ -145,7 +145,7 @@ def network() -> Iterator[Network]:
 
 
 def reaches(command: list[str], address: str, port: int) -> bool:
-    """Whether a connection from where ``command`` runs is accepted."""
+    """True if a connection is accepted from the place where ``command`` runs."""
     probe = [*command, "bash", "-c", f"exec 3<>/dev/tcp/{address}/{port}"]
     return subprocess.run(probe, capture_output=True, timeout=20).returncode == 0
 

@@ -51,7 +51,7 @@ class LoneStack:
 
     @property
     def name(self) -> str:
-        """Of the broker's container."""
+        """The name of the broker's container."""
         return self.stack.names[1]
 
     @property
@@ -99,7 +99,7 @@ class LoneStack:
         return self.stack.engine.run("exec", self.name, "bash", "-c", line)
 
     def cli(self) -> psutil.Process:
-        """Of the update that is going on."""
+        """The CLI's process of the running update."""
         (update_process,) = (
             process for process in psutil.Process().children() if process.name() == "pulumi"
         )
@@ -115,7 +115,7 @@ class LoneStack:
         return plugin_processes
 
     def _starts(self, client: docker.DockerClient, old_container: str) -> bool:
-        """Whether a container other than ``before`` runs and has written its first lines."""
+        """True if a container other than ``old_container`` runs and has written its first lines."""
         for container in client.api.containers(filters={"name": f"^/{self.name}$"}):
             with contextlib.suppress(docker.errors.APIError):  # gone meanwhile
                 return container["Id"] != old_container and b"INFO" in client.api.logs(self.name)
@@ -170,7 +170,7 @@ def put_data_on(disk: Path, stack: DockerStack) -> None:
 
 @contextlib.contextmanager
 def full_disk(disk: Path) -> Iterator[None]:
-    """While something else takes all that is free, also what a broker frees as it stops."""
+    """Within, a file takes all free space of the disk, also that of a stopping broker."""
     filler, has_ended, is_filled = disk / "filler", threading.Event(), threading.Event()
 
     def fill() -> None:
@@ -196,7 +196,7 @@ def full_disk(disk: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def foreign_container(engine: Engine, name: str, image: str) -> Iterator[str]:
-    """Somebody else's container of that name; its id."""
+    """Creates a foreign container ``name``. Yields its id."""
     id = engine.run("create", "--name", name, image).strip()
     try:
         yield id
@@ -325,7 +325,7 @@ def test_a_change_that_only_a_start_can_refuse_is_taken_back(lone: LoneStack) ->
 
 
 def test_a_published_port_taken_by_another_process(lone: LoneStack) -> None:
-    """It leaves the broker with a second listener, for the tests after it."""
+    """The broker keeps a second listener, for later tests."""
     old_container = lone.running
     external = docker_cluster(lone.stack.cluster["image"])["listeners"][2]
     lone.stack.cluster["listeners"] = [*lone.stack.cluster["listeners"], external]
@@ -341,7 +341,7 @@ def test_a_published_port_taken_by_another_process(lone: LoneStack) -> None:
 
 
 def test_what_was_killed_or_cut_off_keeps_its_container(lone: LoneStack) -> None:
-    """Of a container with published ports, which a refresh reports only while it is well."""
+    """A refresh reports a container with published ports only while it is connected."""
     old_container, network = lone.running, f"earshot-{lone.stack.stack}"
     lone.host.engine.run("network", "disconnect", network, lone.name)
     lone.host.engine.run("kill", lone.name)

@@ -1,4 +1,4 @@
-"""What engines and images are asked before a broker is touched; no stack is needed for that."""
+"""Preflight checks of engines and images, without a stack."""
 
 import contextlib
 import socket
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 @pytest.fixture
 def client(docker_engine: Engine) -> Iterator[docker.DockerClient]:
-    """Of the engine, on which no question leaves a container."""
+    """A client of the engine. The checks must leave no container."""
     with contextlib.closing(docker_engine.client()) as docker_client:
         yield docker_client
         remaining_containers = docker_client.containers.list(
@@ -36,7 +36,7 @@ def client(docker_engine: Engine) -> Iterator[docker.DockerClient]:
 
 
 def properties(**extra: str) -> dict[int, str]:
-    """Of the template's three brokers."""
+    """The properties of the template's three brokers, by node id."""
     spec = read_spec({"placement": "docker", "extra": extra}, "test")
     assert isinstance(spec, DockerSpec)
     plan = plan_docker(spec, "s").plan
@@ -100,7 +100,7 @@ def test_a_port_of_the_host_is_taken_as_its_kernel_says(
     ipv6_only: int | None,
     is_taken: bool,
 ) -> None:
-    """Of this machine, and as if the engine were elsewhere."""
+    """Checked from this machine, and as if the engine were on another machine."""
     if not shares_network:
         monkeypatch.setattr(host_ports, "shares_network", lambda _: False)
     with socket.socket(family) as server:

@@ -84,7 +84,7 @@ class Traffic:
     """
 
     old_bootstraps: dict[str, str]
-    """By listener, the bootstrap before the first change."""
+    """The bootstrap before the first change, by listener."""
     topics: dict[str, str]
     producers: dict[str, SteadyProducer]
     producer_contexts: contextlib.ExitStack
@@ -112,7 +112,7 @@ def bootstrap(stack: DockerStack, listener: str) -> str:
 
 
 def is_rolling(events: list[ContainerEvent]) -> bool:
-    """Whether each broker had ended and started before the next one was touched."""
+    """True if each broker had ended and started before the next one ended."""
     order = [(event, id) for id in (1, 2, 3) for event in ("die", "start")]
     in_time = all(
         earlier_event.when < later_event.when for earlier_event, later_event in pairwise(events)
@@ -170,7 +170,7 @@ def update_with_replaced_container(stack: DockerStack, id: int) -> Iterator[subp
 
 
 def is_running(stack: DockerStack, container: str) -> bool:
-    """Whether it has written its first lines."""
+    """True if the container has written its first lines."""
     with contextlib.suppress(AssertionError):
         return "INFO" in stack.engine.run("logs", container)
     return False

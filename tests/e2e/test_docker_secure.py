@@ -76,8 +76,9 @@ def stack(
 
 
 def new_container_texts(client: docker.DockerClient, seen_ids: set[str]) -> set[str]:
-    """What the engine tells of containers that are not ``known`` yet, also of those that live a
-    second: how they were made stays as it is."""
+    """The engine's descriptions of containers whose ids are not in ``seen_ids``, which are added.
+
+    A container that lives a second is described, too. Its settings do not change."""
     container_texts = set()
     with contextlib.suppress(docker.errors.DockerException, requests.RequestException):
         for id in {container["Id"] for container in client.api.containers(all=True)} - seen_ids:
@@ -88,7 +89,7 @@ def new_container_texts(client: docker.DockerClient, seen_ids: set[str]) -> set[
 
 
 def engine_texts(stack: DockerStack) -> str:
-    """All that the engine tells of the stack, its containers' logs included."""
+    """The engine's descriptions of the stack's resources, and its containers' logs."""
     stack_label = f"label={labels.STACK}={stack.stack}"
     parts = []
     for kind in ("container", "volume", "network"):
@@ -344,7 +345,7 @@ def test_destroy_removes_the_containers_and_keeps_the_data(stack: Secured[Docker
 def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     stack: Secured[DockerStack],
 ) -> None:
-    """It brings the cluster up anew, and removes it."""
+    """The test creates the cluster again, and removes it."""
     deployment, (host,) = stack.deployment, stack.deployment.cluster["hosts"]
     hosts = {id: [name, "localhost", host["external"]] for id, name in deployment.names.items()}
     certs = deployment.folder / "certs"

@@ -31,7 +31,7 @@ HEALTHY_SECONDS = 40
 
 @pytest.fixture(scope="module")
 def base(docker_engine: Engine, kafka_image: str) -> str:
-    """What the validator image is built on in tests."""
+    """The base of the validator image in tests."""
     return validator_images(docker_engine)[0]
 
 
@@ -57,7 +57,7 @@ def changing_stack(
 
 @contextlib.contextmanager
 def container_events(stack: DockerStack) -> Iterator[list[tuple[str, int]]]:
-    """What becomes of the stack's containers meanwhile: ("die" or "start", node id), in order.
+    """Events of the stack's containers within the block: ("die" or "start", node id), in order.
 
     Taken down as it happens: the engine remembers few events, and health checks make many.
     """

@@ -56,7 +56,7 @@ def certificate(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def cluster(shared_cluster: Cluster) -> Cluster:
-    """The same, running as planned."""
+    """Like `shared_cluster`, with all brokers running as in the plan."""
     shared_cluster.reset()
     return shared_cluster
 
@@ -184,7 +184,7 @@ def test_a_broker_that_dies_in_the_middle(cluster: Cluster) -> None:
 
 
 def test_a_broker_that_hangs_fails_its_own_cells_only(cluster: Cluster) -> None:
-    """It accepts connections, as the kernel does that for it, and never answers."""
+    """The broker's kernel accepts connections, but the broker never answers."""
     process = psutil.Process(cluster.pid(2))
     process.suspend()
     try:

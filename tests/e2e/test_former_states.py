@@ -19,14 +19,14 @@ from tests.e2e.images.load import validator_images
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900), pytest.mark.combination]
 GATE = {"GateSeal", "pulumi-python"}
-"""What the first update deletes: the approval and its provider."""
+"""Resources that the first update deletes: the approval and its provider."""
 MERGED = {"aws": {"AwsPreflight"}, "docker": {"ClusterIdentity", "DockerPreflight"}}
 """What a placement's one preflight does now."""
 INSTANCE = "aws:ec2/instance:Instance"
 
 
 def types_by_operation(preview: str) -> dict[str, set[str]]:
-    """By operation, the last words of the types."""
+    """The last words of the types, by operation."""
     types_by_operation = defaultdict(set)
     for step in json.loads(preview[preview.index("{") :])["steps"]:
         kind = step["urn"].split("::")[2].rpartition("$")[2]

@@ -44,7 +44,7 @@ class CheckoutStack:
 
     @property
     def attributes(self) -> Path:
-        """What the file backend keeps beside the stack's state, written in place."""
+        """Files that the file backend writes in place, in addition to the stack's state."""
         return STATE / ".pulumi" / "stacks" / "earshot" / f"{self.name}.json.attrs"
 
     def start(self, command: str) -> subprocess.Popen[str]:
@@ -89,7 +89,7 @@ def stack() -> Iterator[CheckoutStack]:
 
 @contextmanager
 def cluster_of(stack: CheckoutStack) -> Iterator[dict[str, Any]]:
-    """What its file says of the cluster, to be changed."""
+    """`earshot:cluster` of the stack file, which tests change."""
     file = stack.project.stack_file(stack.name)
     document = yaml.safe_load(file.read_text())
     yield document["config"]["earshot:cluster"]

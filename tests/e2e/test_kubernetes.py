@@ -42,7 +42,7 @@ def kept_topology(cluster_judge: Judge, path: Path, number: int) -> Topology:
 
 
 def differences(cluster_judge: Judge, topologies: list[Topology]) -> list[str]:
-    """What the model says otherwise, each with its seed."""
+    """The differences between model and cluster, each with its seed."""
     with cluster_judge.running(topologies) as running_topologies:
         outcomes = [
             (running_topology.topology.seed, compared(running_topology, cluster_judge.nodes))

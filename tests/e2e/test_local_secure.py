@@ -86,14 +86,14 @@ def secure_cluster() -> dict[str, Any]:
 
 @dataclass
 class LocalSecured(Secured[Deployment]):
-    """The same of brokers whose files lie on this machine."""
+    """Like `Secured`, for brokers whose files are on this machine."""
 
     def settings(self, node: int) -> Mapping[str, str]:
         text = (self.deployment.root / f"node-{node}" / "server.properties").read_text()
         return read_properties(text).values
 
     def examine(self, contract: str, client: str) -> Report:
-        """What the doctor says of ``contract`` with the properties in ``client``."""
+        """The doctor's report on ``contract`` with the properties in ``client``."""
         command = [sys.executable, "-m", "earshot", "doctor", "--contract", contract]
         process = subprocess.run(
             [*command, "--client-config", client, "--format", "json"],
@@ -241,7 +241,7 @@ def test_another_user_gets_no_secret_from_any_port_or_file(stack: LocalSecured) 
 
 @pytest.mark.combination
 def test_no_secret_is_on_a_page_of_sparks(stack: LocalSecured, tmp_path: Path) -> None:
-    """Of its web pages on the job that has proved the stack."""
+    """The pages are those of the history server for the job that proved the stack."""
     events = tmp_path / "events"
     shutil.copytree(stack.deployment.folder / "spark" / "events", events)
     copy = plant_secret(events, stack.store.password("app"))
@@ -328,7 +328,7 @@ DIAGNOSES: dict[str, dict[str, tuple[str, str]]] = {
     "no login": {"EXTERNAL": ("protocol", f"it speaks {LOGINS}, and this client SSL")},
     "another name": {"EXTERNAL": ("certificate-name", "the certificate is for localhost, ")},
 }  # fmt: skip
-"""By what is wrong, cause and words at each listener."""
+"""The cause and words of each listener, by mistake."""
 
 
 @pytest.mark.parametrize("mistake", with_combinations("wrong password, no certificate", DIAGNOSES))
@@ -716,7 +716,7 @@ SUBJECT = "CN=b{node},O=Example\\, Inc."
 def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     stack: LocalSecured, tmp_path: Path
 ) -> None:
-    """It brings the cluster up anew, with a listener that asks for certificates and passwords."""
+    """The test creates the cluster again. A listener requires certificates and passwords."""
     hosts: dict[int, list[str]] = {}
     for node in stack.deployment.pids():
         advertised_listeners = stack.settings(node)["advertised.listeners"].split(",")

@@ -410,7 +410,7 @@ def test_a_broker_that_does_not_come_up_is_put_back_as_it_was(stack: Deployment)
 
 @pytest.mark.combination
 def test_a_broker_of_an_interrupted_run_is_adopted(stack: Deployment) -> None:
-    """As after a SIGKILL of the CLI: a broker runs and the state does not know it."""
+    """The CLI was killed: a broker runs that is not in the state."""
     old_pids = stack.pids()
     urn = next(
         line.strip()
@@ -527,7 +527,7 @@ def test_a_gate_that_is_off_is_said_to_be_and_destroy_can_delete_the_data(tmp_pa
 
 
 def copied_deployment(stack: Deployment, folder: Path) -> Deployment:
-    """The same project with its state and data, as `cp -r` makes it."""
+    """A copy of the project with its state and data, as made by `cp -r`."""
     shutil.copytree(stack.folder, folder, symlinks=True)
     new_variables = {
         "PULUMI_HOME": str(folder / "home"),

@@ -33,22 +33,22 @@ pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(900)
 FILES = Path(__file__).parents[1] / "adopt" / "files"
 ALICE_HOST = "never-gonna-give-you-up"
 ON_LOOPBACK = "LISTENER_FRED://localhost:9092"
-"""How FRED is bound in the two-listener file, and also what it rightly advertises."""
+"""FRED's bind address in the two-listener file, which is also its correct advertised address."""
 
 
 @dataclass(frozen=True)
 class RunningFile:
-    """What became of one file, and the clients of its brokers."""
+    """The stack adopted from one file, and the clients of its brokers."""
 
     stack: DockerStack
     inside_client: Client
-    """In containers on the brokers' network."""
+    """Clients in containers on the brokers' network."""
     outside_client: Client
-    """In containers on another network, which reach this machine only."""
+    """Clients in containers on another network, which reach this machine only."""
 
     @property
     def address(self) -> str:
-        """Of the broker's container on its network, to which this machine has a route."""
+        """The network settings of the broker's container. This machine has a route there."""
         return str(self._network["IPAddress"])
 
     @property
@@ -192,7 +192,7 @@ def two_listeners(
 
 
 class TestTwoListeners:
-    """With FRED bound to all interfaces in the compose file, as the remedy says."""
+    """FRED is bound to all interfaces in the Compose file, as the remedy says."""
 
     def test_each_port_hands_out_its_own_address(self, two_listeners: RunningFile) -> None:
         fred = kcat_listing("-1: kafka0:9092/bootstrap", "localhost:9092")
@@ -262,7 +262,7 @@ def three_listeners(
 
 
 class TestThreeListeners:
-    """With a DNS server that knows the name under which ALICE's clients reach this machine."""
+    """A DNS server resolves the name under which ALICE's clients reach this machine."""
 
     def test_each_is_proved_from_where_its_clients_stand(
         self, three_listeners: RunningFile

@@ -19,7 +19,7 @@ from tests.skips import lacking
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 NAME = "kafka.earshot.test"
-"""What EXTERNAL advertises; it resolves where a test lets it."""
+"""The host that EXTERNAL advertises. It resolves only with the test's resolver."""
 
 
 @pytest.fixture(scope="module")

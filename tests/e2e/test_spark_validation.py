@@ -163,7 +163,7 @@ def test_the_first_run_of_a_user_records_an_archive_of_sparks_classes(
 
 
 def takes_spark_classes_from_archive() -> bool:
-    """Whether a JVM with the options that a next run would have takes most of Spark's from it."""
+    """True if a JVM with the next run's options loads most of Spark's classes from the archive."""
     java, jars = find_java(), spark_connector_jars()
     class_path = (Path(pyspark.__file__).parent / "jars", *jars)
     all_options = start_options(java.executable, class_path)
@@ -191,7 +191,7 @@ def takes_spark_classes_from_archive() -> bool:
 
 @dataclass
 class Look:
-    """What another user of this machine gets of a run, and what the run listens at."""
+    """Answers and files that another user of this machine gets, and the sockets of the run."""
 
     answers: list[tuple[int, str, bytes]] = field(default_factory=list)
     files: tuple[list[str], list[str]] = ([], [])

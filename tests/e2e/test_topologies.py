@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 CASES = sorted((Path(__file__).parents[1] / "topologies" / "cases").glob("*.yaml"))
 COUNT, TWO_COUNT, KAFKA_COUNT = 10, 3, 2
 SEEDS_BETWEEN = (30001, 30002, 30003)
-"""Of topologies in which clients reach brokers on the other host."""
+"""The number of topologies in which clients reach brokers on the other host."""
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def running_on_two(
 
 
 def differences(host_judge: Judge, topologies: list[Topology]) -> list[str]:
-    """What the model says otherwise, each with its seed."""
+    """The differences between model and containers, each with its seed."""
     with host_judge.running(topologies) as running_topologies:
         outcomes = [
             (running_topology.topology.seed, compared(running_topology))

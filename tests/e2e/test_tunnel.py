@@ -104,7 +104,7 @@ def options(private: Private, listener: str, *extra_words: str) -> list[str]:
 
 
 def secure_address(private: Private, id: int) -> str:
-    """What a broker advertises on the listener with TLS."""
+    """The address that a broker advertises on the listener with TLS."""
     listener = private.cluster.plan.node(id).listener("SECURE")
     assert listener is not None
     return str(listener.advertised)
@@ -128,7 +128,7 @@ def create_topic(bootstrap: str, name: str, **settings: str) -> None:
 
 
 def read_back(bootstrap: str, topic: str, count: int) -> set[bytes]:
-    """What a group reads of a topic, at most ``count`` records."""
+    """The values that a group reads of a topic, at most ``count``."""
     consumer = Consumer(
         {"bootstrap.servers": bootstrap, "group.id": topic, "auto.offset.reset": "earliest"}
     )

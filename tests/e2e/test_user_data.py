@@ -43,13 +43,13 @@ class Box:
     network: PrivateNetwork
     depot: Depot
     files: dict[str, Path]
-    """What the depot has; more may come."""
+    """The files of the depot, by name. Tests may add some."""
     archive: KafkaArchive
     client: str
 
     @property
     def hosts(self) -> Mapping[str, str]:
-        """What stands in for the names of a zone."""
+        """Host names in place of those of a zone."""
         return {name: self.address(id) for id, name in enumerate(NAMES, 1)}
 
     def address(self, id: int) -> str:
@@ -175,7 +175,7 @@ def test_a_volume_of_another_cluster_is_refused(box: Box, disk: Volume) -> None:
 
 @pytest.mark.combination
 def test_broker_and_controller_of_their_own_find_each_other(box: Box, disk: Volume) -> None:
-    """Also where one comes late: its archive is not there yet when it boots."""
+    """One of them is late: its archive is missing when it boots."""
     plan = cluster(node(1, (Role.BROKER,)), node(2, (Role.CONTROLLER,)))
     late_release = KafkaRelease(url=f"{box.depot.url}/late.tgz", sha512=box.archive.sha512)
     with volume() as controller_disk:
@@ -249,7 +249,7 @@ def test_a_wrong_checksum_installs_nothing(box: Box, disk: Volume) -> None:
 
 @pytest.mark.combination
 def test_a_volume_that_is_attached_late_is_waited_for_and_named(box: Box, disk: Volume) -> None:
-    """As after an update that died between the two, and is run again much later."""
+    """An update died between creation and attachment, and runs again much later."""
     late_volume = "vol-00000000000000000"
     text = box.text(cluster(node()), volume=late_volume, volume_seconds=1)
     with box.start(text, disk) as machine:

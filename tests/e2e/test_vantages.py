@@ -62,7 +62,7 @@ def standpoints(
 
 
 def run_resources(engine: Engine, broker: LoneBroker) -> list[str]:
-    """What runs against the broker have on the engine: containers and networks."""
+    """The names of containers and networks of runs against the broker."""
     filters = {"label": f"{CLUSTER_LABEL}={broker.contract.cluster}"}
     with contextlib.closing(engine.client()) as client:
         containers = client.containers.list(all=True, filters=filters, ignore_removed=True)
@@ -77,7 +77,7 @@ def by_vantage(report: Report) -> dict[str, Verdict]:
 def test_each_scope_is_proved_from_where_its_clients_stand(
     docker_engine: Engine, broker: LoneBroker, base: str, tmp_path: Path
 ) -> None:
-    """By the command; the first engine that it may use does not answer."""
+    """The command validates. The first engine that it may use does not answer."""
     engines = [f"unix://{tmp_path}/none", docker_engine.address]
     contract, vantages, report = (tmp_path / f"{name}.json" for name in ("c", "v", "report"))
     contract.write_text(broker.contract.to_json())

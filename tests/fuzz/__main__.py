@@ -27,7 +27,7 @@ class TooLong(BaseException):
 
 
 def part(seed: int) -> tuple[Counter[str], list[str]]:
-    """How many files had which exit code, and what went wrong with the others."""
+    """The number of files by exit code, and the failures of the others."""
     signal.signal(signal.SIGALRM, _too_long)
     counted: Counter[str] = Counter()
     failures = []

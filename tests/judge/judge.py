@@ -50,7 +50,7 @@ class Judge:
         return messages
 
     def properties(self, environments: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
-        """What the start script of apache/kafka hands to Kafka."""
+        """The properties that the start script of apache/kafka passes to Kafka."""
         texts = [
             "\n".join(f"{name}={value}" for name, value in env.items()) for env in environments
         ]
@@ -106,7 +106,7 @@ class Disagreement:
 
 @dataclass
 class Tally:
-    """How many cases were taken and refused by both, and where both differ."""
+    """The numbers of cases accepted and refused by both, and the cases where both differ."""
 
     accepted_count: int = 0
     refused_count: int = 0
@@ -123,7 +123,7 @@ class Tally:
 
 
 def has_verdicts(case: Case, release: tuple[int, int]) -> bool:
-    """Whether both sides have a verdict.
+    """True if both sides have a verdict.
 
     Of a variable or a template nothing is known, what Kafka before 3.2 called KRaft was a preview,
     and a node without any role, which 4.0 and 4.1 take with an empty `process.roles`, runs nothing.
@@ -160,7 +160,8 @@ def compared_in_files(judge: Judge, kafkas: Verdicts) -> Tally:
 
 
 def compared_without_release(judge: Judge, kafkas: Verdicts) -> Tally:
-    """The same of lint where the release is not known: it refuses what every one since 3.9 does.
+    """Like `compared_in_files`, without a release: lint refuses settings that no release since 3.9
+    accepts.
 
     Only a refusal of what this release takes is a difference.
     """
@@ -189,7 +190,7 @@ def _tally(items: Iterable[tuple[Case, str, str]]) -> Tally:
 
 
 def is_part(case: Case) -> bool:
-    """Whether lint takes a file with these settings for a part of one, or for no broker's."""
+    """True if lint treats a file with these settings as a part, or as no broker's."""
     text = write_properties(NodeSettings(case))
     return not is_of_broker(text) or not settings_in(case, None, complete=True).complete
 
@@ -214,7 +215,7 @@ def our_refusal(case: Case, release: tuple[int, int]) -> str:
 
 
 def smallest(judge: Judge, disagreement: Disagreement, ours: Callable[[Case], str]) -> Disagreement:
-    """``found`` without every setting that both do not need to differ in the same way."""
+    """``disagreement`` without every setting that both do not need to differ in the same way."""
     while True:
         smaller_cases = [
             {key: value for key, value in disagreement.values.items() if key != removed_key}
@@ -238,7 +239,7 @@ def examples(
     ours: Callable[[Case], str] | None = None,
     limit: int = 5,
 ) -> list[Disagreement]:
-    """Some of ``found``, each of another kind, as small as they get; ``ours`` gives our verdict."""
+    """The smallest form of some ``disagreements``, one of each kind. ``ours`` is our verdict."""
     kinds: dict[str, Disagreement] = {}
     for disagreement in disagreements:
         kinds.setdefault((disagreement.kafka or disagreement.ours)[:40], disagreement)

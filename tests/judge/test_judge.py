@@ -27,7 +27,7 @@ from tests.measured import MEASURED
 from tests.skips import not_meant
 
 SEED, SHARE = 20_261, 1000
-"""What `make kafka-judge` asks in thousands, here of one seed."""
+"""The number of cases of one seed. `make kafka-judge` has thousands."""
 SUPPORTED = ("3.9.2", "4.1.1")
 """Releases that `make test` asks."""
 ASKED = ("2.8.2", "3.3.2", *SUPPORTED, "4.4.0")
@@ -35,7 +35,7 @@ ASKED = ("2.8.2", "3.3.2", *SUPPORTED, "4.4.0")
 WITH_SCRIPT = tuple(
     release for release in ASKED if tuple(map(int, release.split(".")[:2])) >= (3, 8)
 )
-"""Those whose image apache/kafka has its start script in Kafka's own jar, as it has since 3.7."""
+"""Releases whose image apache/kafka has its start script in Kafka's own jar."""
 
 IDS = [f"{index}-{','.join(reported.change)}" for index, reported in enumerate(KNOWN)]
 

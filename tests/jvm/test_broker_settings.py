@@ -29,7 +29,7 @@ log.dirs=/nowhere/log
 
 
 def java_double(folder: Path, script: str) -> Java:
-    """What stands where a `java` should be."""
+    """A double of `java`, which runs ``script``."""
     executable = folder / "java"
     executable.write_text(f"#!/bin/sh\n{script}\n")
     executable.chmod(0o755)

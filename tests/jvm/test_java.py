@@ -1,4 +1,4 @@
-"""Which Java is taken, and what is said where none will do."""
+"""The selected Java, and the error if none is suitable."""
 
 import sys
 from pathlib import Path
@@ -28,7 +28,7 @@ def no_usual_places(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def java_of(home: Path, java_on_path: Path | None = None) -> java.Java:
-    """The Java that is found with ``home`` as JAVA_HOME and ``other`` on PATH."""
+    """The selected Java, with ``home`` as JAVA_HOME and ``java_on_path`` on PATH."""
     path = java_on_path / "bin" if java_on_path else "/nowhere"
     return java.find_java({"JAVA_HOME": str(home), "PATH": str(path)})
 

@@ -38,7 +38,7 @@ class Api:
         self._ask("PATCH", path, {"status": status})
 
     def bind(self, pod: Object, node: str) -> None:
-        """What the scheduler does."""
+        """Binds a pod to a node, in place of the scheduler."""
         target = {"apiVersion": "v1", "kind": "Node", "name": node}
         pod_metadata = {"name": pod["metadata"]["name"], "namespace": pod["metadata"]["namespace"]}
         binding = {
@@ -66,7 +66,7 @@ class Api:
         return self._items(f"{_SLICES}/namespaces/{namespace}/endpointslices")
 
     def delete_namespace(self, name: str) -> None:
-        """What is in it goes too; its pods and Services at once, with their ports."""
+        """Deletes a namespace and its resources. Pods, Services and their ports go at once."""
         self._ask("DELETE", f"api/v1/namespaces/{name}")
         for kind, resources in (("pods", self.pods(name)), ("services", self.services(name))):
             for resource in resources:

@@ -56,7 +56,7 @@ class Node:
 
 @dataclass
 class Cluster:
-    """What runs; ``outside`` is the namespace of a machine that is no node."""
+    """A running cluster. ``outside`` is the network namespace of a machine that is no node."""
 
     api: Api
     nodes: tuple[Node, ...]
@@ -230,7 +230,7 @@ def corefile(kube_cluster: Cluster) -> Path:
 def until(
     condition: Callable[[], bool], error_text: Callable[[], str], seconds: float = READY_SECONDS
 ) -> None:
-    """Wait for ``done``; else raise TimeoutError with ``words``."""
+    """Waits for ``condition``. Raises TimeoutError with ``error_text`` after ``seconds``."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:

@@ -26,7 +26,7 @@ from tests.topologies.compare import Outcome, cause_of
 from tests.topologies.engine import ProbeResult
 
 ROUNDS = 4
-"""How often an address is tried: kube-proxy chooses one pod of a Service at random."""
+"""The number of attempts per address: kube-proxy chooses one pod of a Service at random."""
 Pair = tuple[str, int]
 
 
@@ -90,7 +90,7 @@ def compared(running: Running, nodes: tuple[str, ...]) -> Outcome:
 
 
 def addresses_in(model: PodDeployment) -> Iterator[Pair]:
-    """What clients begin with, what brokers advertise, and each Service at each of its ports."""
+    """Bootstrap addresses, advertised addresses, and each Service at each of its ports."""
     for client in model.bootstraps:
         for address in client.addresses:
             yield address.host, address.port
@@ -111,7 +111,7 @@ def addresses_in(model: PodDeployment) -> Iterator[Pair]:
 def _ask(
     running: Running, spot: Spot, addresses: list[Pair], nodes: tuple[str, ...]
 ) -> dict[Pair, ProbeResult]:
-    """What a process sees; of the placeholder for a node, what it sees of each node."""
+    """The probe results of a process. For the placeholder of a node they are those of each node."""
     keyed_pairs = [
         ((host, port), (node_address, port))
         for host, port in addresses
@@ -157,7 +157,7 @@ def _view(running: Running, model: PodDeployment, *, by_replica: bool) -> View:
 
 
 def _called(resource: Object, index: int, pod: RunningPod) -> str:
-    """What the model calls a replica."""
+    """The model's name of a replica."""
     if resource["kind"] in ("Pod", "DaemonSet") or replicas_of(resource) == 1:
         return str(resource["metadata"]["name"])
     if resource["kind"] == "StatefulSet":
@@ -175,7 +175,7 @@ def _key(spot: Spot) -> tuple[str, str]:
 
 
 def _greeted(view: View, probe: ProbeResult) -> set[str]:
-    """Who greeted, as `SERVICE LISTENER` in the words of the model."""
+    """The listeners that greeted, as `SERVICE LISTENER` with the names of the model."""
     greeted_names = set()
     for text in filter(None, probe.greetings.values()):
         for greeting in text.split("|"):

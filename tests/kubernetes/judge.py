@@ -126,7 +126,7 @@ class Judge:
         raise TimeoutError("pods are made without end")
 
     def _has_all_endpoints(self, running: Running) -> bool:
-        """Whether the EndpointSlices name every pod that a Service selects, ready or not."""
+        """True if the EndpointSlices name every pod that a Service selects, ready or not."""
         endpoints_by_service: dict[tuple[str, str], set[str]] = {}
         for namespace in running.topology.namespaces:
             for endpoint_slice in self.cluster.api.slices(namespace):
@@ -202,7 +202,7 @@ def judge(mode: str) -> Iterator[Judge]:
 
 
 def _exists(kube_cluster: Cluster, namespace: str) -> bool:
-    """Whether the server has made its own namespaces."""
+    """True if the server has created its own namespaces."""
     return any(
         server_namespace["metadata"]["name"] == namespace
         for server_namespace in kube_cluster.api.namespaces()

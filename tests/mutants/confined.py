@@ -24,7 +24,7 @@ KINDS = ("ext4", "xfs", "btrfs", "overlay", "tmpfs", "zfs", "f2fs", "ext3", "fus
 def confined(arguments: Sequence[str], map_folder: Path | None) -> int:
     """Run this command again inside; its exit code. 2 where the machine has no such namespaces.
 
-    The directory ``kept`` can be written there, too.
+    The directory ``map_folder`` can be written there, too.
     """
     if os.geteuid() != 0 or not shutil.which("unshare"):
         print("make mutants: takes root, and unshare (util-linux), to keep mistakes from harm")

@@ -1,4 +1,4 @@
-"""Which tests are run for a mistake, and how it is found out."""
+"""The choice of tests for a mistake, and the map from tests to functions."""
 
 import builtins
 from collections.abc import Iterator

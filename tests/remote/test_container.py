@@ -1,4 +1,4 @@
-"""What a container is given, and what is made of how it ended."""
+"""The files and options of a container, and the report after its end."""
 
 from __future__ import annotations
 
@@ -526,7 +526,7 @@ FIRST, SECOND = CandidateEngine(engine="tcp://one:2376"), CandidateEngine(engine
 
 @pytest.fixture
 def engines(monkeypatch: pytest.MonkeyPatch) -> dict[str, Exception]:
-    """What each engine fails with; an engine that is not named here is ready."""
+    """The failure of each engine, by address. An engine without one is ready."""
     failing: dict[str, Exception] = {}
 
     @contextlib.contextmanager
@@ -573,7 +573,7 @@ def test_each_engine_that_cannot_says_why(engines: dict[str, Exception]) -> None
 
 
 def test_where_one_engine_is_all_its_error_is_the_error(engines: dict[str, Exception]) -> None:
-    """Without a list it is this machine's."""
+    """Without a list, the engine is this machine's."""
     alone = STANDPOINT.model_copy(update={"engines": ()})
     assert opened(alone) == "session on None"
     engines["None"] = REFUSED
@@ -588,7 +588,7 @@ class Chunks(list[bytes]):
 
 
 def printed_lines(*chunks: bytes) -> list[str]:
-    """What is printed of a container that has written ``chunks``."""
+    """The printed lines of a container that has written ``chunks``."""
     lines: list[str] = []
     double = SimpleNamespace(logs=lambda **_: Chunks(chunks))
     container._Lines(cast(Any, double), lines.append).finish()

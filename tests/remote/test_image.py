@@ -1,4 +1,4 @@
-"""What goes into the validator image, and what of this machine reaches its build."""
+"""The content of the validator image, and the settings of this machine that reach its build."""
 
 from __future__ import annotations
 
@@ -297,7 +297,7 @@ PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY",
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """What pip is told on it."""
+    """The settings of pip on this machine."""
     reported: dict[str, str] = {}
     monkeypatch.setattr(image, "context", lambda: FILES)
     monkeypatch.setattr(image, "pip_settings", lambda: reported)

@@ -261,7 +261,7 @@ os.wait()
 
 
 def test_a_worker_finds_the_executor_it_belongs_to() -> None:
-    """By the command line of its JVM, which is a parent's parent at times."""
+    """The worker reads the command line of its JVM, which may be a parent's parent."""
     home = str(Path(executor_probe.__file__).parent)
     environment = {key: value for key, value in os.environ.items() if key != "SPARK_EXECUTOR_ID"}
     command = [sys.executable, "-c", PROGRAM, home, "--executor-id", "12", "--cores", "1"]

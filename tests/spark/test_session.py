@@ -266,7 +266,7 @@ def test_a_failed_jvm_leaves_no_recording(tmp_path: Path, monkeypatch: pytest.Mo
     ],
 )
 def test_spark_shows_no_option_with_a_secret(key: str, value: str, hidden: bool) -> None:
-    """As Spark judges them: by the key or the value."""
+    """Spark matches the key or the value."""
     pattern = SMALL_JOB["spark.sql.redaction.options.regex"]
     assert bool(re.search(pattern, key) or re.search(pattern, value)) is hidden
 

@@ -21,7 +21,7 @@ from tests.topologies.two_hosts import compared_on_two, names_of, two_hosts
 AT_ONCE = 8
 KAFKA_AT_ONCE = 3
 TWO_HOSTS_EVERY = 8
-"""Of so many seeds one is a topology on two Docker hosts."""
+"""One of this many seeds is a topology on two Docker hosts."""
 SHOWN = 12
 Judged = tuple[Sequence[Topology], Outcome]
 """The topology, or those of both hosts."""
@@ -96,7 +96,7 @@ def _judges(with_kafka: bool) -> Iterator[list[Judge]]:
 
 
 def _run(judges: Sequence[Judge], seeds: Sequence[int], two_hosts_step: int) -> Iterator[Judged]:
-    """One of ``every`` seeds on both hosts, the others on the first."""
+    """Runs one of ``two_hosts_step`` seeds on both hosts, and the others on the first."""
     first_judge, second_judge = judges
     machines = (first_judge.host.address, second_judge.host.address)
     slots = {seed: slot for slot, seed in enumerate(seeds)}

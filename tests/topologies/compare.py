@@ -168,7 +168,7 @@ def end_of(
 
 
 def _partly(trace: Trace, greeted: set[str]) -> bool:
-    """Of several targets one is not known: those that are must have greeted."""
+    """True if one of several targets is not known, and all known ones have greeted."""
     known_greetings = {
         f"{end.broker.service} {end.endpoint.name}"
         for end in trace.ends
@@ -184,7 +184,7 @@ def _resolved(
     meant: Resolution | UnresolvedName | Unknown,
     probe: ProbeResult,
 ) -> bool | None:
-    """Whether the addresses are those of what is meant; None where that is not known."""
+    """True if the resolved addresses are those of ``meant``; None if that is not known."""
     if isinstance(meant, Unknown) or (isinstance(meant, Resolution) and meant.doubt):
         return None
     if isinstance(meant, UnresolvedName):
@@ -223,7 +223,7 @@ def _resolved(
 
 
 def _is_certain(model: Deployment, place: str) -> bool:
-    """Whether the order of its networks does not depend on the project's name."""
+    """True if the order of the container's networks does not depend on the project's name."""
     owner_container = model.containers.get(model.names.owner(place))
     return (
         owner_container is None

@@ -30,7 +30,7 @@ ATTEMPTS = 8
 SUBNET = 110
 FIRST_PORT = 9092
 RIGHT = 0.6
-"""How often an address is one that works in a simple file."""
+"""The share of addresses that work in a simple file."""
 
 
 def kafka_topology(seed: int, machine: str, slot: int) -> Topology:
@@ -55,7 +55,7 @@ class _KafkaMaker(Maker):
         return compose_document
 
     def advertised(self, name: str, service: Document, bind: int, outside: int) -> tuple[str, int]:
-        """As in a file that works, in half of all cases: else hardly a record would arrive."""
+        """An address that works in half of all cases. Otherwise hardly a record would arrive."""
         if self.random.random() < RIGHT:
             return ("localhost", outside) if outside and bind != FIRST_PORT else (name, bind)
         return super().advertised(name, service, bind, outside)
@@ -168,7 +168,7 @@ def compared_with_kafka(running: Running) -> Outcome:
 
 
 def _leaders(running: Running) -> Mapping[int | None, int]:
-    """By broker id, the partition that it leads; once all brokers are up."""
+    """Waits for all brokers. Returns the partition that each leads, by broker id."""
     services = running.topology.document["services"]
     brokers = [
         service for service in services if "KAFKA_PROCESS_ROLES" in services[service]["environment"]
@@ -195,7 +195,7 @@ def _leaders(running: Running) -> Mapping[int | None, int]:
 
 
 def _led(topics: Sequence[Mapping[str, Any]]) -> dict[int | None, int]:
-    """By leader, a partition of the one topic."""
+    """A partition of the topic, by its leader."""
     partitions = [
         partition
         for topic in topics

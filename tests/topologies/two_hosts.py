@@ -123,7 +123,7 @@ def _meant(own_side: Side, place: str, host: str, names: dict[str, str]) -> str:
 def _trace(
     own_side: Side, other_side: Side, place: str, at: Address, names: dict[str, str]
 ) -> Trace | None:
-    """Where an address leads that is on the other host; None for any other address."""
+    """The trace of an address on the other host; None for any other address."""
     if _meant(own_side, place, at.host, names) != other_side.machine:
         return None
     container = own_side.model.containers.get(own_side.model.names.owner(place))

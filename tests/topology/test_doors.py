@@ -1,4 +1,4 @@
-"""The same topology gives the same walks as a Compose file and as `docker.Container` resources."""
+"""A Compose file and equal `docker.Container` resources give the same walks."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ def random_topology_for_docker(seed: int) -> Topology:
 
 
 def as_resources(document: Document) -> Deployment:
-    """The same, as a Pulumi program registers it."""
+    """The model of the document's services as resources of a Pulumi program."""
     networks = [
         RegisteredResource(
             NETWORK,

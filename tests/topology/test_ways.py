@@ -1,4 +1,4 @@
-"""Which broker an address reaches, by the client's place."""
+"""The broker that an address reaches, by the client's place."""
 
 from dataclasses import replace
 

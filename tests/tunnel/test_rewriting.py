@@ -1,4 +1,4 @@
-"""Which addresses in Kafka's answers are replaced, and what is left as it was.
+"""The addresses in Kafka's answers that are replaced, and the bytes that stay.
 
 The bytes of whole answers are written here by hand from the protocol's description.
 """

@@ -40,7 +40,7 @@ class Interpreter:
         )
 
     def is_running(self) -> bool:
-        """Whether this process runs in that environment."""
+        """True if this process runs in that environment."""
         return (
             self.environment is not None
             and self.environment.resolve() == Path(sys.prefix).resolve()

@@ -174,7 +174,7 @@ class VpcEndpointService(Ec2Kind):
 
 
 def _differences(wanted_ids: list[str], current_ids: list[str]) -> tuple[list[str], list[str]]:
-    """What is to be added, and what is to be removed."""
+    """Elements to add, and elements to remove."""
     wanted_set, current = set(wanted_ids), set(current_ids)
     return sorted(wanted_set - current), sorted(current - wanted_set)
 

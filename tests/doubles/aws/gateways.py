@@ -8,7 +8,7 @@ from tests.doubles.plugin.values import Plain
 
 
 class NatGateway(Ec2Kind):
-    """As AWS does, and moto does not, it removes the gateway's interface with it."""
+    """Removes the gateway's interface, too. AWS does that; moto does not."""
 
     kind_of_arn = "natgateway"
     shape = shape("allocationId", "subnetId", "tags", "region")

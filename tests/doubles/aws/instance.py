@@ -287,7 +287,7 @@ def _change_profile(ec2: Any, id: str, name: str | None) -> None:
 
 
 def _remove_interface(ec2: Any, id: str) -> None:
-    """As EC2 does for an interface that was created with its instance; moto keeps it."""
+    """Removes an interface that was created with its instance. EC2 does that; moto keeps it."""
     of_interface = filters({"network-interface-id": id})
     for address in ec2.describe_addresses(Filters=of_interface)["Addresses"]:
         ec2.disassociate_address(AssociationId=address["AssociationId"])

@@ -1,4 +1,4 @@
-"""What the resource types of the AWS double have in common.
+"""Base classes of the resource types of the AWS double.
 
 A type creates the resource, describes it as it is now, and changes it to what is asked for. The
 last step follows creation and every change, and begins with the description, so that the next run

@@ -23,7 +23,7 @@ from tests.doubles.watching import watching
 POLL_SECONDS = 0.5
 """A look takes both processes up to 40 ms."""
 _PARAMETER = re.compile(r"--name (?P<name>/earshot/[A-Za-z0-9-]+/[a-z]+-(?P<node>\d+)) --type ")
-"""In the command by which a node reports; a validator's paths look alike."""
+"""The parameter in a node's report command. A validator's paths look similar."""
 
 
 @dataclass

@@ -79,7 +79,7 @@ class Route(AwsKind):
 
 
 class RouteTableAssociation(AwsKind):
-    """Its id changes with the table: a replacement, where the official plugin updates."""
+    """The id changes with the table. So a change is a replacement; the official plugin updates."""
 
     shape = shape("subnetId", "routeTableId", "region")
 

@@ -58,13 +58,13 @@ class Kind(ABC, Generic[Client]):
         """Deletes the resource. A missing resource counts as deleted."""
 
     def deletes_first(self, state: Plain, inputs: Plain) -> bool:
-        """Whether the old resource must be deleted before its replacement is created."""
+        """True if the old resource must be deleted before its replacement is created."""
         return self.name_input is not None and state.get(self.name_input) == inputs.get(
             self.name_input
         )
 
     def needs_replacement(self, name: str, state: Plain, inputs: Plain) -> bool:
-        """Whether a change of the input ``name`` needs a new resource."""
+        """True if a change of the input ``name`` needs a new resource."""
         return name not in self.in_place
 
     def planned(self, state: Plain, inputs: Plain) -> Plain:

@@ -23,7 +23,7 @@ class TargetGroup:
     arn: str
     targets: tuple[Target, ...]
     check_port: int | None
-    """None: the port of the target."""
+    """The port of the health check; None for the target's own port."""
     interval: float
     """Seconds between two checks of a target."""
     rises: int
@@ -31,7 +31,7 @@ class TargetGroup:
     falls: int
     """Checks in a row that make a target unhealthy."""
     cross_zone: bool
-    """Whether an address of the balancer leads to targets of other zones, too."""
+    """True if an address of the balancer also forwards to targets of other zones."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Balancer:
 
     @property
     def private(self) -> tuple[str, ...]:
-        """Its address in each subnet: one of the last, which no instance gets."""
+        """The balancer's address in each subnet. It is one of the last, which no instance gets."""
         return tuple(str(subnet[-2 - self._place]) for subnet in self.subnets)
 
     def outside(self, elastic: IPv4Network) -> tuple[str, ...]:

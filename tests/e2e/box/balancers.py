@@ -56,7 +56,7 @@ class TargetHealth:
     next_check: float = 0.0
     """The time of the next check, as time.monotonic() returns it."""
     has_answered: bool = False
-    """Whether the target answered the last check."""
+    """True if the target answered the last check."""
     streak: int = 0
     """Checks in a row with that result."""
 

@@ -37,7 +37,7 @@ class PowerChange:
     """Seconds since the epoch."""
     action: Literal["on", "off"]
     name: str
-    """Its tag Name."""
+    """The instance's tag Name."""
 
 
 @dataclass

@@ -162,7 +162,7 @@ class Routes:
 
 @contextlib.contextmanager
 def routed(box: CloudBox, vpc: OtherVpc) -> Iterator[None]:
-    """Its packet rules, which the box keeps equal to the routes."""
+    """The VPC's packet rules, which the box keeps equal to the routes."""
     brokers, own_range = box.ground.vpc.range, vpc.wire.range
     chain = f"BOX-{secrets.token_hex(4)}"
     jump = ("DOCKER-USER", f"-j {chain}")

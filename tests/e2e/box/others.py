@@ -101,7 +101,7 @@ class OtherBrokers:
         return report_by(self.folder, command, place.command, "--contract", str(file), *words)
 
     def failures(self, vantage: str) -> dict[int, tuple[Any, str]]:
-        """By broker, the stage at which the doctor fails there, and the cause."""
+        """The stage at which the doctor fails at ``vantage``, and the cause, by broker."""
         return failures(self.report_at("doctor", vantage))
 
     @contextlib.contextmanager

@@ -49,7 +49,7 @@ class Place:
         return Client(kcat, tuple(self.command(sys.executable, "-m", "earshot")))
 
     def opens(self, host: str, port: int) -> bool:
-        """Whether `nc -vz` can connect."""
+        """True if `nc -vz` can connect."""
         completed = self.attempt("nc", "-vz", "-w", "3", host, str(port))
         assert (completed.returncode == 0) == ("succeeded!" in completed.stderr), completed.stderr
         return completed.returncode == 0

@@ -48,7 +48,7 @@ class SecuredBox:
     """The resources before the stack."""
     process_texts: set[str] = field(default_factory=set)
     attack: Attack = field(default_factory=Attack)
-    """What another user of the laptop got meanwhile."""
+    """The answers and files that another user of the laptop got meanwhile."""
 
     @property
     def folder(self) -> Path:

@@ -24,9 +24,9 @@ class Machine:
     """When EC2 last started it, in seconds since the epoch."""
     private: str
     elastic: str
-    """Its Elastic IP; empty without one."""
+    """The machine's Elastic IP, or an empty string."""
     volumes: Mapping[str, int]
-    """Its data volumes by id, in GiB."""
+    """The sizes of the machine's data volumes in GiB, by volume id."""
     groups: frozenset[str]
 
 
@@ -35,7 +35,7 @@ class MotoState:
     """Instances, volumes, groups and balancers."""
 
     machines: Mapping[str, Machine]
-    """By instance id."""
+    """The machines by instance id."""
     volumes: Mapping[str, int]
     """The size of every volume, attached or not, in GiB."""
     groups: Mapping[str, Any]

@@ -168,7 +168,7 @@ def _build(
 ) -> None:
     """Builds ``name`` on `base_image`; ``arguments`` of its Dockerfile are names of images.
 
-    If it is ``kept``, it comes from the cache, or goes there once it is built.
+    If it is ``is_cached``, it comes from the cache, or goes there once it is built.
     """
     parent = base.name(further)
     with contextlib.closing(engine.client()) as client:
