@@ -182,7 +182,7 @@ def doctor(contract: Contract, runs: int) -> None:
 
 
 def secured(runs: int) -> None:
-    """The doctor and the validation over TLS with logins, beside the same in plain text."""
+    """The doctor and the validation over TLS with logins, compared with plain text."""
     with (
         tempfile.TemporaryDirectory(prefix="earshot-bench-") as folder,
         three_brokers() as plain_contract,
@@ -330,7 +330,7 @@ def names(runs: int) -> None:
 
 
 def packs(runs: int) -> None:
-    """`pulumi preview` with earshot's pack beside an empty one."""
+    """`pulumi preview` with earshot's pack, compared with an empty one."""
     from bench.packs import EACH, previews
 
     with previews() as bench:

@@ -56,7 +56,7 @@ def hindrance() -> str | None:
 
 @dataclass
 class Bench:
-    """One stack, made and destroyed again and again; beside it the same containers by hand."""
+    """One stack, created and destroyed repeatedly, and the same containers made by hand."""
 
     stack: DockerStack
     planned: DockerPlan
@@ -208,7 +208,7 @@ def _install_plugin(home: Path) -> None:
     plugin = _official_plugin()
     if plugin is None:
         install_docker_double(home)
-    elif plugin.is_dir():  # else it is found by PATH
+    elif plugin.is_dir():  # otherwise PATH has it
         (home / "plugins").mkdir(parents=True, exist_ok=True)
         (home / "plugins" / plugin.name).symlink_to(plugin)
 

@@ -39,7 +39,7 @@ def seconds_for(brokers: int) -> float:
 
 
 def _provisioned(ids: tuple[int, ...]) -> tuple[dict[int, NodeNames], dict[EvidenceKey, Evidence]]:
-    """Names of brokers in a zone each knows, and what its resolvers say of them."""
+    """Names of brokers, and the answers of the resolvers of their zones."""
     names: dict[int, NodeNames] = {}
     evidence: dict[EvidenceKey, Evidence] = {}
     for id in ids:

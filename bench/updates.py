@@ -76,7 +76,7 @@ class Updates:
         return self._up(self.bare, "first, bare")
 
     def by_hand(self) -> float:
-        """Seconds until three brokers serve, started one beside the other without Pulumi."""
+        """Seconds until three brokers serve, started in parallel without Pulumi."""
         begun = time.monotonic()
         with three_brokers():
             return time.monotonic() - begun
@@ -158,7 +158,7 @@ def _empty(emptied_project: project.Project) -> None:
 
 
 def measured(runs: int) -> None:
-    """`pulumi up` of three brokers of this machine, beside as many resources that do nothing."""
+    """`pulumi up` of three brokers of this machine, compared with as many idle resources."""
     with updating() as bench:
         first_seconds = interleaved(
             {

@@ -57,7 +57,7 @@ class SeveralResolvers:
 
 
 class SilentResolver:
-    """Does not return by itself, like a hanging getaddrinfo; `release` ends its threads."""
+    """Blocks like a hanging getaddrinfo. `release` ends its threads."""
 
     def __init__(self, label: str = "silence") -> None:
         self._label = label

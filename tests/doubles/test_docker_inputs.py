@@ -1,4 +1,4 @@
-"""The Docker double's inputs, against the types of the official package, and what they become."""
+"""The Docker double's inputs, compared with the official package, and the engine's values."""
 
 import importlib.metadata
 import inspect

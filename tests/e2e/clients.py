@@ -17,7 +17,7 @@ KCAT = ("timeout", str(SECONDS), "kcat", "-X", "broker.address.family=v4")
 
 @dataclass(frozen=True)
 class Client:
-    """The commands with which brokers are asked from one place."""
+    """The commands of Kafka clients at one place."""
 
     kcat_command: tuple[str, ...] = KCAT
     earshot_command: tuple[str, ...] = (sys.executable, "-m", "earshot")

@@ -100,7 +100,7 @@ def local_plan(
 
 
 def _spread(plan: ClusterPlan, blocks: Sequence[Sequence[int]]) -> ClusterPlan:
-    """Every listener on a free port of its own instead of consecutive ones."""
+    """Every listener gets its own free port, instead of consecutive ones."""
     ports = {block[0]: block for block in blocks}
 
     def moved(node: Node, index: int) -> Node:

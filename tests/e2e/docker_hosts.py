@@ -1,4 +1,4 @@
-"""Docker hosts beside each other on this machine, each in a network namespace of its own.
+"""Several Docker hosts on this machine, each in its own network namespace.
 
 A host is a namespace with an engine in it: own bridge, own packet rules, own images and data. All
 hosts and this machine meet on one switch (a bridge in a namespace that no engine touches), so a
@@ -45,7 +45,7 @@ class Host:
 
     @property
     def url(self) -> str:
-        """The address of the engine for a stack: on the network with TLS, else its socket."""
+        """The address of the engine for a stack: on the network with TLS, otherwise its socket."""
         return f"tcp://{self.address}:{TLS_PORT}" if self.certificates else self.engine.address
 
     def inside(self, *command: str) -> list[str]:

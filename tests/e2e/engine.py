@@ -1,4 +1,4 @@
-"""The real Pulumi engine on a project of its own: backend, home, and the program of this tree."""
+"""The real Pulumi engine on its own project: backend, home, and the program of this tree."""
 
 import contextlib
 import json

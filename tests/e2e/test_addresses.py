@@ -182,7 +182,7 @@ BOOTSTRAP = "bootstrap.kafka.test"
 
 
 def run_with_hosts(hosts: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    """``command`` with a file of hosts of its own."""
+    """Runs ``command`` with its own hosts file."""
     script = f'mount --bind {hosts} /etc/hosts && exec "$@"'
     return subprocess.run(
         ["unshare", "--map-root-user", "--mount", "sh", "-c", script, "sh", *command],

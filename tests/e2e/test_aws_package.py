@@ -166,7 +166,7 @@ account = aws.Provider(
 
 
 def test_a_provider_of_the_program_s_own_reaches_the_plugin(project: Project) -> None:
-    """The stack's own settings lead to no AWS at all."""
+    """The stack's own settings reach no AWS."""
     (endpoints,) = project.server.endpoints()
     project.configure(endpoints=[{"ec2": "http://127.0.0.1:1"}], region="eu-west-1")
     program = cluster(brokers=1).replace(", remote=True)", ", remote=True, opts=OPTS)")

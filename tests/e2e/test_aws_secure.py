@@ -59,7 +59,7 @@ def current_secrets(stack: Stack) -> dict[str, str]:
 
 
 def assert_nothing_got(attack: Attack, stack: Stack) -> None:
-    """No secret of the stack, by another user beside its update; a planted one would be found."""
+    """Another user got no secret during the update, but finds a planted one."""
     secrets = current_secrets(stack)
     assert {"node-1.pem", "app.password"} <= secrets.keys()
     processes = {socket.process for socket in attack.sockets.values()}

@@ -92,7 +92,7 @@ class BalancerStack:
     box: CloudBox
     stack: BoxStack
     laptop: Place
-    """Outside, where clients are told of the balancer alone."""
+    """A place outside, where clients know the balancer only."""
 
     @property
     def name(self) -> str:

@@ -35,7 +35,7 @@ class BalancedVpc:
 
 
 def create_balanced_vpc(moto: MotoInProcess, scheme: str) -> BalancedVpc:
-    """A balancer in two zones, one port of which leads to both targets."""
+    """Creates a balancer in two zones. One of its ports forwards to both targets."""
     moto.reset()
     ec2, elb = moto.client("ec2"), moto.client("elbv2")
     vpc = ec2.create_vpc(CidrBlock=str(RANGE))["Vpc"]["VpcId"]

@@ -71,7 +71,7 @@ def test_every_broker_is_proved_from_both_sides_as_the_validator(
 
 
 def test_only_who_is_meant_comes_in(secured: SecuredBox) -> None:
-    """Names mean on each side what they should, and the groups let in whom they name."""
+    """Names resolve to the right addresses on each side. Security groups admit their sources."""
     box, names = secured.box, secured.stack.project.outputs()["names"]["2"]
     machines = {machine.name: machine for machine in box.moto_state().machines.values()}
     broker, controller = machines[BROKERS[2]], machines[NODES[10001]]

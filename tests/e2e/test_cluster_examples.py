@@ -282,7 +282,7 @@ pulumi.export("instances", kafka.instances)
 
 @pytest.mark.combination
 def test_an_aws_provider_of_the_program_s_own(server: MotoServer, tmp_path: Path) -> None:
-    """The stack's own settings lead to no AWS at all."""
+    """The stack's own settings reach no AWS."""
     old_holdings = server.holdings()
     project = aws_project(tmp_path / "p", server, {})
     project.configure(endpoints=[{"ec2": "http://127.0.0.1:1"}], region="eu-west-1")

@@ -1,4 +1,4 @@
-"""The pack on plain Pulumi programs that run brokers: what is wrong is stopped before it exists."""
+"""The pack on plain Pulumi programs with brokers: it stops a mistake before a container exists."""
 
 import contextlib
 import json
@@ -38,7 +38,7 @@ def project(docker_engine: Engine, kafka_image: str, tmp_path: Path) -> Iterator
 
 @pytest.fixture
 def mark() -> str:
-    """Part of a name that nobody else uses."""
+    """A unique part of names."""
     return f"e{uuid.uuid4().hex[:8]}"
 
 

@@ -1,7 +1,7 @@
-"""Failures of containers, their engine and the CLI: said clearly, fixed by the next update.
+"""Failures of containers, their engine and the CLI: clear errors, fixed by the next update.
 
-One broker on an engine of its own, whose data is on a small file system. Each test breaks
-something, reads what `pulumi up` says, and leaves the broker up with the record that it had.
+One broker on its own engine has its data on a small file system. Each test breaks
+something, reads the output of `pulumi up`, and leaves the broker up with its record.
 """
 
 import contextlib
@@ -86,7 +86,7 @@ class LoneStack:
         return completed.stdout
 
     def recover(self, *, repair: bool = True) -> str:
-        """The next update succeeds, and finds the data; what it prints."""
+        """The output of the next update, which must succeed and find the data."""
         output = self.stack.up(repair=repair)
         assert self.stack.containers() == {1: self.running}
         assert self.kcat("-C", "-e", "-q") == f"{RECORD}\n"
@@ -145,7 +145,7 @@ def lone(
 
 @contextlib.contextmanager
 def small_disk(folder: Path) -> Iterator[Path]:
-    """A file system of its own, which fills up without harm to others."""
+    """A small separate file system, which fills up without harm to others."""
     folder.mkdir()
     options = f"size={DISK_MIB}m,mode=777"
     subprocess.run(["mount", "-t", "tmpfs", "-o", options, "earshot-test", folder], check=True)
@@ -156,7 +156,7 @@ def small_disk(folder: Path) -> Iterator[Path]:
 
 
 def put_data_on(disk: Path, stack: DockerStack) -> None:
-    """Make the broker's volume before the stack does, as one would to choose where data lies."""
+    """Creates the broker's volume before the stack does. So a user chooses the place of data."""
     spec = read_spec(stack.cluster, "the cluster")
     assert isinstance(spec, DockerSpec)
     docker_plan = plan_docker(spec, stack.stack)
@@ -360,7 +360,7 @@ def test_a_crash_loop_is_reported_and_keeps_its_container(lone: LoneStack) -> No
     old_container, meta = lone.running, lone.disk / "meta.properties"
     text = meta.read_text()
     meta.write_text(text.replace(CLUSTER_ID, "b3RoZXItdGVzdHMtY2x1cw"))
-    # from within: what is killed by hand is not started again
+    # from within: the engine does not restart a container that was killed by hand
     lone.host.engine.run("exec", lone.name, "bash", "-c", "kill 1")
     while not (state := lone.stack.inspect(1))["RestartCount"]:
         time.sleep(0.2)

@@ -80,7 +80,7 @@ def stack(rolling: RollingStack) -> DockerStack:
 class Traffic:
     """A producer on the listener that stays and one on the listener that changes, to the end.
 
-    They are told no new address: they learn them from the brokers that they know.
+    They get no new address from the test: they learn it from the brokers that they know.
     """
 
     old_bootstraps: dict[str, str]

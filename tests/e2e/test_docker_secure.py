@@ -230,14 +230,14 @@ def test_no_secret_is_anywhere_but_in_its_own_file(stack: Secured[DockerStack]) 
     assert holders(deployment.folder, secrets) == secret_files
     for name in secret_files:
         assert (deployment.folder / name).stat().st_mode & 0o777 == 0o600, name
-    # what a container writes beside its volumes becomes a layer of whoever commits it
+    # files outside of volumes become part of an image if the container is committed
     for id, name in deployment.names.items():
         place = f"{FOLDER}/{file_of(deployment, id, f'node-{id}.pem')}"
         assert files_with_secrets(deployment, name, secrets) == {place}
 
 
 def test_another_user_gets_no_secret_from_any_port_or_file(stack: Secured[DockerStack]) -> None:
-    """Beside the update that makes the cluster, and its proof from three vantages."""
+    """The attack runs during the update that creates the cluster, and its validation."""
     attack = stack.attack
     assert attack.sockets and attack.answers and attack.exposed(stack.secrets) == []
     assert {socket.process for socket in attack.sockets.values()} <= documented_addresses().keys()

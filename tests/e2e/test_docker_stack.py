@@ -36,7 +36,7 @@ def base(docker_engine: Engine, kafka_image: str) -> str:
 
 
 def internal_cluster(image: str, base: str, **settings: Any) -> dict[str, Any]:
-    """A cluster with one listener and so one vantage, for tests of something else."""
+    """A cluster with one listener and so one vantage."""
     cluster = docker_cluster(image, validator={"base": base}, **settings)
     cluster["validation"]["records"] = 0
     cluster["listeners"] = cluster["listeners"][:1]
@@ -127,7 +127,7 @@ def test_a_broker_comes_and_goes_and_the_others_are_left_alone(changing_stack: D
 
 
 def create_leftover(stack: DockerStack, name: str) -> str:
-    """A container of this deployment that an interrupted run has made and not told the state of."""
+    """Creates a container as an interrupted run leaves it: it is missing in the state."""
     container_labels = stack.inspect(1)["Config"]["Labels"]
     flags = [f"--label={key}={container_labels[key]}" for key in (labels.STACK, labels.DEPLOYMENT)]
     flags.append(f"--label={labels.NODE}=4")
@@ -175,7 +175,7 @@ def test_kept_data_of_another_checkout_is_taken_over_by_saying_so(
         kept_cluster_id = stack.outputs()["contract"]["cluster_id"]
         stack.produce("kept", "still here")
         stack.destroy()
-        # all that tells this checkout from another one with a stack of that name
+        # the only difference from another checkout with a stack of that name
         (stack.root.parent / "cluster-id").unlink()
         for command in ("preview", "up"):
             output = stack.refusal(command=command)

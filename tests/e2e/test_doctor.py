@@ -161,7 +161,7 @@ def test_a_killed_broker_fails_its_own_cells_only(cluster: Cluster) -> None:
 def test_a_broker_that_dies_in_the_middle(cluster: Cluster) -> None:
     """Killed after its metadata was read, before its record: only its cells fail, at the record."""
     contract = cluster.contract
-    # a cell that fails early tells when the records are about to go out
+    # a cell that fails early shows when the records are about to be sent
     (port,) = free_ports(1)
     external = {"EXTERNAL": Advertised(host="localhost", port=port)}
     moved_broker = contract.brokers[2].model_copy(
@@ -378,7 +378,7 @@ def test_the_contract_names_the_listener_behind_an_unresolvable_name() -> None:
 
 @pytest.mark.combination
 def test_crossed_addresses_are_found_by_who_answers() -> None:
-    """Metadata equals the contract, and every address leads to the other broker."""
+    """Metadata equals the contract, and every address reaches the other broker."""
     first_port, second_port = free_ports(2)
     crossed_listener = {
         "name": "EXTERNAL",
@@ -411,7 +411,7 @@ def test_crossed_addresses_are_found_by_who_answers() -> None:
 
 
 def allow_operations(cluster: Cluster, user: str, operations: Sequence[str]) -> None:
-    """Lets ``user`` do ``operations`` on topics of the doctor's, and nothing else."""
+    """Allows ``user`` only these ``operations``, on topics of the doctor."""
     admin = AdminClient(configuration(cluster.contract.listeners[0].bootstrap, None, {}))
     any_value: Any = None
     all_bindings = AclBindingFilter(

@@ -70,7 +70,7 @@ def test_on_aws(server: MotoServer, tmp_path: Path) -> None:
         names, volumes = set(stack.instances()), stack.volumes()
         old_instances = {instance["InstanceId"] for instance in stack.instances().values()}
 
-        # user data are others in this release: instances are replaced, and nothing else is
+        # user data differs in this release: instances are replaced, and no other resource
         import_state(run_pulumi, former.with_live_ids(live), tmp_path)
         planned_steps = types_by_operation(run_pulumi("preview", "--json"))
         assert planned_steps["replace"] == {"Instance", "VolumeAttachment"}

@@ -1,4 +1,4 @@
-"""Interrupts leave nothing behind but what the next `make up` picks up."""
+"""After an interrupt the next `make up` uses all that is left."""
 
 import os
 import signal
@@ -25,7 +25,7 @@ from toolchain.paths import ROOT, STATE
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 PATIENCE = 120.0
-"""Seconds, on a machine that has much else to do."""
+"""Maximum seconds of each wait, on a busy machine."""
 
 
 @dataclass
@@ -75,7 +75,7 @@ class CheckoutStack:
 def stack() -> Iterator[CheckoutStack]:
     new_stack = CheckoutStack(f"local-e2e-{os.getpid()}")
     file = new_stack.project.stack_file(new_stack.name)
-    # one broker: what is tested is who cleans up, and that takes as long with one
+    # one broker: cleaning up takes as long with one
     # and only Spark's part of the validation is long enough to be interrupted
     config = {"earshot:cluster": local_cluster(1, validation={"records": 0, "deadline": 120})}
     file.write_text(yaml.safe_dump({"config": config}))

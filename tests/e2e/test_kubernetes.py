@@ -34,7 +34,7 @@ def cluster_judge(request: pytest.FixtureRequest) -> Iterator[Judge]:
 
 
 def kept_topology(cluster_judge: Judge, path: Path, number: int) -> Topology:
-    """A kept manifest with the addresses of the nodes, in namespaces of its own."""
+    """A kept manifest with the addresses of the nodes, in its own namespaces."""
     text = path.read_text().replace("NEAR", f"near{number}").replace("FAR", f"far{number}")
     for name, address in zip(("NODE1", "NODE2"), cluster_judge.nodes, strict=True):
         text = text.replace(name, address)
@@ -92,7 +92,7 @@ def _break(knowledge: str, monkeypatch: pytest.MonkeyPatch) -> None:
                 service for service in self.services if service.name == host.split(".")[0]
             ],
         )
-    else:  # a Service leads to its own port of the pods
+    else:  # a Service forwards to its own port of the pods
         ways_to_pods = PodWays.ways_to_pods
 
         def to_own_port(

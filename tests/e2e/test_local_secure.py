@@ -78,7 +78,7 @@ def secure_cluster() -> dict[str, Any]:
     cluster_settings["controllers"]["port"] = free_cluster["controllers"]["port"]
     extra = {
         **free_cluster["extra"],
-        # Kafka's own module takes tokens that nobody has signed: it is for tests
+        # Kafka's own module accepts unsigned tokens: it is for tests
         "listener.name.external.oauthbearer.sasl.jaas.config": TOKENS,
     }
     return {**cluster_settings, "extra": extra, "validation": free_cluster["validation"]}
@@ -205,7 +205,7 @@ def test_no_secret_is_anywhere_but_in_its_own_file(stack: LocalSecured) -> None:
     assert "KafkaRelation" in events and "SaveIntoDataSourceCommand" in events
     secret_files = {f".earshot/stacks/test/kafka/security/{name}" for name in secrets}
     secret_files.add(".earshot/stacks/test/kafka/security/validator.properties")
-    for id in (1, 2, 3):  # what it runs with
+    for id in (1, 2, 3):  # the copy that the node uses
         copy = Path(stack.settings(id)["ssl.keystore.location"])
         secret_files.add(str(copy.relative_to(folder)))
     assert holders(folder, secrets) == secret_files and len(secret_files) == len(secrets) + 4
@@ -220,7 +220,7 @@ def test_no_secret_is_anywhere_but_in_its_own_file(stack: LocalSecured) -> None:
 
 
 def test_another_user_gets_no_secret_from_any_port_or_file(stack: LocalSecured) -> None:
-    """Beside the update that makes the cluster, and the job of Spark that proves it."""
+    """The attack runs during the update that creates the cluster, and Spark's job."""
     attack = stack.attack
     processes = {socket.process for socket in attack.sockets.values()}
     assert processes >= {"Kafka node", "Spark driver", "Pulumi engine", "earshot's plugin, gate"}
@@ -543,7 +543,7 @@ def certificates(stack: LocalSecured) -> dict[str, str]:
 
 @dataclass
 class Traffic:
-    """One producer and one consumer, both with the same client, until they are told to stop."""
+    """One producer and one consumer with the same settings, until ``has_ended`` is set."""
 
     settings: Mapping[str, Any]
     topic: str

@@ -393,7 +393,7 @@ def test_a_broker_that_does_not_come_up_is_put_back_as_it_was(stack: Deployment)
     stack.cluster["extra"] = EXTRA | {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "allow.everyone.if.no.acl.found": "true",
-        "super.users": "bob",  # of no type: the authorizer says so when it starts
+        "super.users": "bob",  # without a type: the authorizer rejects it at its start
     }
     output = stack.refusal("--skip-preview")
     stack.cluster["extra"] = EXTRA

@@ -103,7 +103,7 @@ def test_own_brokers_in_another_language(
 
 @pytest.fixture
 def program(tmp_path: Path) -> project.Project:
-    """A Python program of its own environment, in which earshot is not installed."""
+    """A Python program with its own environment, in which earshot is not installed."""
     folder = tmp_path / "p"
     environment = project.prepare_home(folder, {"PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0"})
     bare_environment(folder / "venv")

@@ -114,7 +114,7 @@ def deploy(
 
 
 def _must_be_free(engine: Engine, names: Sequence[str], ports: Sequence[int]) -> None:
-    """Skips where the names and ports of the files are somebody else's on this machine."""
+    """Skips if names or ports of the files are in use on this machine."""
     with contextlib.closing(engine.client()) as client:
         container_names = {
             container.name for container in client.containers.list(all=True, ignore_removed=True)
@@ -130,7 +130,7 @@ def _must_be_free(engine: Engine, names: Sequence[str], ports: Sequence[int]) ->
 
 
 def adopt(file: Path, folder: Path) -> tuple[int, str, dict[str, Any]]:
-    """`earshot adopt`: its exit code, what it said, and `earshot:cluster` of the stack file."""
+    """Runs `earshot adopt`. Returns its exit code, its output, and `earshot:cluster`."""
     stack_file = folder / "Pulumi.adopted.yaml"
     command = [sys.executable, "-m", "earshot", "adopt", str(file), "--output", str(stack_file)]
     completed = subprocess.run(command, capture_output=True, text=True)

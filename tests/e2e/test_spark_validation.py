@@ -89,7 +89,7 @@ def failures(report: Report) -> dict[tuple[str, int], Stage | None]:
 
 @pytest.fixture(autouse=True)
 def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory for temporary files, to see what is left of them."""
+    """A directory for temporary files, which tests search for leftovers."""
     folder = tmp_path / "scratch"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
@@ -99,7 +99,7 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A user's cache with the jars of the real one, and nothing else yet."""
+    """A user's cache with only the jars of the real one."""
     spark_connector_jars()
     real_cache, cache_folder = cache.root(), tmp_path / "cache" / "earshot"
     cache_folder.mkdir(parents=True)

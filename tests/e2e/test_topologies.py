@@ -29,7 +29,7 @@ SEEDS_BETWEEN = (30001, 30002, 30003)
 
 @pytest.fixture(scope="module")
 def network() -> Iterator[Network]:
-    """A network of Docker hosts, each in a network namespace of its own."""
+    """A network of Docker hosts, each in its own network namespace."""
     if (reason := hindrance()) is not None:
         lacking(reason)
     with docker_network() as new_network:

@@ -37,7 +37,7 @@ META = f"{MOUNT}/data/meta.properties"
 
 @dataclass(frozen=True)
 class Box:
-    """A network of instances, and what they fetch from and report to."""
+    """A network of instances, and the depot from which they fetch and to which they report."""
 
     engine: Engine
     network: PrivateNetwork

@@ -53,7 +53,7 @@ def engine() -> Iterator[str]:
 
 
 def variables(advertised: str) -> list[str]:
-    """A broker in a container, well unless Kafka refuses what it advertises."""
+    """A broker in a container, sound unless Kafka refuses its advertised listeners."""
     return [
         "KAFKA_NODE_ID=1",
         "KAFKA_PROCESS_ROLES=broker,controller",

@@ -55,7 +55,7 @@ def _too_long(number: int, frame: FrameType | None) -> None:
 
 
 def main() -> int:
-    """0 where every file ended as it should, else 1."""
+    """Returns 0 if every file ended as expected, otherwise 1."""
     parser = argparse.ArgumentParser(prog="tests.fuzz", description=__doc__)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--files", type=int, default=100_000)

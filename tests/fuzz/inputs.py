@@ -57,7 +57,7 @@ def inputs(seed: int, count: int) -> Iterator[Input]:
 
 @cache
 def _examples() -> tuple[tuple[str, str], ...]:
-    """Names that lint takes for what the files are, and their texts."""
+    """Names by which lint knows the kinds of the files, and their texts."""
     files = [file for folder in EXAMPLES for file in sorted((ROOT / folder).rglob("*"))]
     return tuple(
         (f"server{file.suffix}" if file.suffix == ".properties" else "compose.yml", _text(file))

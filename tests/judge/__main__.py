@@ -1,4 +1,4 @@
-"""`make kafka-judge`: our verdicts beside Kafka's on many settings, release by release."""
+"""`make kafka-judge`: compares our verdicts with Kafka's on many settings, release by release."""
 
 import argparse
 import sys
@@ -21,7 +21,7 @@ from tests.judge.known import KNOWN
 
 
 def main() -> int:
-    """0 where both agree on every case, else 1; a release without jars is told and passed over."""
+    """Returns 0 if both agree on every case, otherwise 1. A release without jars is skipped."""
     parser = argparse.ArgumentParser(prog="tests.judge", description=__doc__)
     parser.add_argument("releases", nargs="*", default=RELEASES)
     parser.add_argument("--seed", type=int, default=int(time.time()))

@@ -66,7 +66,7 @@ class Judge:
         return self._compiled("Image")
 
     def _compiled(self, name: str) -> Any:
-        """An instance of the class in the file beside this one; a JRE alone has no compiler."""
+        """An instance of the class in the file of this folder. A JRE has no compiler."""
         compiler = self.gateway.jvm.org.codehaus.janino.SimpleCompiler()
         compiler.cook(Path(__file__).with_name(f"{name}.java").read_text())
         (constructor,) = compiler.getClassLoader().loadClass(name).getDeclaredConstructors()
@@ -144,7 +144,7 @@ def verdicts(judge: Judge, cases: Sequence[Case]) -> Verdicts:
 
 
 def compared(judge: Judge, kafkas: Verdicts) -> Tally:
-    """Our verdict on settings beside Kafka's."""
+    """Compares our verdict on settings with Kafka's."""
     return _tally((case, kafka, our_refusal(case, judge.release)) for case, kafka in kafkas)
 
 

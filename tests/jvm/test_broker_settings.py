@@ -1,4 +1,4 @@
-"""Asking Kafka's own parser: what it says, and what is said where it cannot be asked."""
+"""Kafka's own parser: its answers, and errors if it cannot run."""
 
 import subprocess
 import time

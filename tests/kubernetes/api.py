@@ -53,7 +53,7 @@ class Api:
         return self._items("api/v1/namespaces")
 
     def pods(self, namespace: str) -> list[Object]:
-        # items of a list do not say what they are
+        # items of a list have no kind
         return [
             {"kind": "Pod", **pod} for pod in self._items(f"api/v1/namespaces/{namespace}/pods")
         ]

@@ -187,7 +187,7 @@ def _greeted(view: View, probe: ProbeResult) -> set[str]:
 def _compare(
     running: Running, view: View, place: str, address: Pair, probe: ProbeResult, outcome: Outcome
 ) -> None:
-    """Compare one trace: what the host means, and who answers."""
+    """Compares one trace: the resolved addresses, and the listeners that answer."""
     trace = view.model.trace(place, Address(*address))
     model_text = f"model {[f'{hop.stage} {hop.answer}: {hop.because}' for hop in trace.hops]}"
     observed_text = f"saw {probe.error or dict(probe.greetings)}"

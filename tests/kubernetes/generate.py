@@ -151,7 +151,7 @@ class Maker:
     def container(
         self, pod_name: str, name: str, ports: tuple[int, int], namespace: str, governing: str
     ) -> Object:
-        """The broker: what it listens on, what it advertises, which ports it declares."""
+        """The broker's container: its listeners, advertised listeners and declared ports."""
         binds = [*[""] * 6, *["0.0.0.0"] * 5, "127.0.0.1", "localhost", "$(POD_IP)", "[::]"]
         listeners, advertised, declared = [], [], []
         count = self.random.choice((1, 2, 2))
@@ -217,7 +217,7 @@ class Maker:
     def services(
         self, name: str, kind: str, namespace: str, replicas: int, ports: tuple[int, int]
     ) -> list[Object]:
-        """One to four Services that shall lead to the pods of ``name``."""
+        """One to four Services for the pods of ``name``."""
         service_names = [name, f"{name}-headless", f"{name}-outer", f"{name}-other"]
         made_services = []
         for service_name in self.random.sample(service_names, self.random.choice((1, 2, 2, 3))):

@@ -83,7 +83,7 @@ def main() -> int:
     start_time = time.monotonic()
     roots = [work / f"copy{number}" for number in range(options.jobs)]
     for root in roots:
-        copy(ROOT, root)  # now, and not when the tests have run: somebody may go on writing
+        copy(ROOT, root)  # before the tests run: the checkout may change meanwhile
     choice = _mapped(work, options.map or work / "reach")
     for root in roots:
         runs.compile_all(root)

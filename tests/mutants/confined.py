@@ -59,6 +59,6 @@ def confined(arguments: Sequence[str], map_folder: Path | None) -> int:
 
 
 def copy(root: Path, to: Path) -> None:
-    """A copy of the checkout without what it keeps for itself; `.venv` is the same."""
+    """Copies the checkout without its caches. `.venv` is shared."""
     shutil.copytree(root, to, ignore=shutil.ignore_patterns(*LEFT_OUT), symlinks=True)
     (to / ".venv").symlink_to((root / ".venv").resolve())

@@ -167,7 +167,7 @@ def _is_a_wait(name: str) -> bool:
 
 
 def _asks_the_clock(node: ast.AST) -> bool:
-    """A sum or comparison with a time that goes on: by how little, no test can tell."""
+    """True for a sum or comparison with the clock: no test detects a small change of it."""
     return isinstance(node, ast.BinOp | ast.Compare) and any(
         isinstance(child, ast.Attribute) and child.attr == "monotonic" for child in ast.walk(node)
     )

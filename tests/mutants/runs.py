@@ -113,7 +113,7 @@ def compile_all(root: Path) -> None:
 
 
 def write(file: Path, text: str) -> None:
-    """Change a source, so that no code compiled from what it was is used."""
+    """Changes a source, and removes the code that was compiled from it."""
     for compiled in (file.parent / "__pycache__").glob(f"{file.stem}.*.pyc"):
         compiled.unlink()
     file.write_text(text)

@@ -405,7 +405,7 @@ class WholeEngineDouble:
         yield b"line 1\nli"
         yield b"ne 2\n"
         assert self._ended.wait(60)
-        time.sleep(0.05)  # what was said last is read when it has ended
+        time.sleep(0.05)  # the last lines are read after the container has ended
         yield b"\xff 3\nline 4\nline 5\nline 6\nand no"
 
     def close(self) -> None:

@@ -60,7 +60,7 @@ def test_the_digest_tells_what_is_in_the_image() -> None:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A user whose pip is told nothing but what stands in `pip.conf` here."""
+    """A user whose pip has only the settings in `pip.conf` here."""
     for name in [name for name in os.environ if name.startswith("PIP_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("PIP_CONFIG_FILE", str(tmp_path / "pip.conf"))
@@ -255,7 +255,7 @@ def test_another_process_builds_the_image(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 class BuilderDouble:
-    """An engine that lacks the image until it has made it; what it was told."""
+    """A double of an engine that lacks the image until it builds it, and records the calls."""
 
     def __init__(self, lines: Iterable[Any] = ()) -> None:
         self.images = self.api = self

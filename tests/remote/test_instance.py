@@ -1,4 +1,4 @@
-"""Asking a validator through a bucket: what is waited for, what is told, and when it ends."""
+"""Asking a validator through a bucket: waits, messages, and the end."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def answer(address: str = "internal.example:9092") -> str:
 
 
 class BucketDouble:
-    """Objects in memory; ``act`` is what the validator does when it is looked at."""
+    """A double of a bucket in memory. ``act`` is the validator's action at each look."""
 
     name = "b"
 

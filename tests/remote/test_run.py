@@ -39,7 +39,7 @@ def seen_from(name: str, contract: Contract, verdict: Verdict) -> Report:
 
 @dataclass
 class World:
-    """Stands for validations here and in containers, and for the engines of the latter."""
+    """A double of validations here and in containers, and of the containers' engines."""
 
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     """The verdict of each vantage; PASS by default."""

@@ -1,4 +1,4 @@
-"""User data of the validator: what is in them, and what their linters say."""
+"""User data of the validator: its files, and the results of linters."""
 
 import re
 import subprocess

@@ -52,7 +52,7 @@ def test_every_address_is_resolved_and_connected_to(listening: int, refusing: in
 
 @pytest.fixture
 def leading(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
-    """The addresses that names lead to."""
+    """The addresses that names resolve to."""
     names: dict[str, list[str]] = {}
 
     def getaddrinfo(host: str, port: int, type: socket.SocketKind) -> list[tuple[object, ...]]:

@@ -213,7 +213,7 @@ def test_an_unused_jvm_ends_well_or_not(tmp_path: Path, script: str, ended_well:
 
 
 class RecordingDouble:
-    """Stands for the class archive on its way, on a disk that is full."""
+    """A double of the recording of a class archive, on a full disk."""
 
     def __init__(self) -> None:
         self.done: list[str] = []

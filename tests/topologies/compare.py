@@ -132,7 +132,7 @@ def outcome_of(
     probe: ProbeResult,
     outcome: Outcome,
 ) -> None:
-    """Compare one trace: what the host means, and who answers."""
+    """Compares one trace: the resolved addresses, and the listeners that answer."""
     trace = model.trace(place, Address(*address))
     meant = model.names.resolve(place, address[0])
     resolved = _resolved(model, running, place, meant, probe)

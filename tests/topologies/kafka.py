@@ -39,7 +39,7 @@ def kafka_topology(seed: int, machine: str, slot: int) -> Topology:
 
 
 class _KafkaMaker(Maker):
-    """Adds what a cluster needs to come up, and leaves what its clients meet to chance."""
+    """Adds the settings of a real cluster. The addresses that clients meet stay random."""
 
     image = IMAGE
     modes = ("",)
@@ -108,7 +108,7 @@ def _alias(number: int) -> str:
 
 
 def compared_with_kafka(running: Running) -> Outcome:
-    """Every client's walk, by each of its addresses to each broker, beside a record that it sends.
+    """Compares each client's walk, by each address to each broker, with a record that it sends.
 
     A partition is led by one broker alone: a record arrives where the client came back to it.
     """

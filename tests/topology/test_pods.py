@@ -167,7 +167,7 @@ def test_a_pod_on_its_nodes_network_is_at_the_nodes_address() -> None:
     at_node = outcome(trace_to(OUTSIDE, f"{NODE}:9094", model))
     assert at_node == (Answer.UNKNOWN, Stage.WAY)  # which node it is
     assert outcome(trace_to("app/it", "pods:9092", model)) == YES
-    # what else runs on the node is not in the file
+    # other processes of the node are not in the file
     assert outcome(trace_to("kafka/broker", "localhost:9099", model)) == (
         Answer.UNKNOWN,
         Stage.SOCKET,

@@ -1,4 +1,4 @@
-"""The addresses of this machine that lead to brokers."""
+"""The addresses of this machine that the tunnel forwards to brokers."""
 
 import socket
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A tunnel with peers that mean no good: what it says, and that it serves all the others."""
+"""A tunnel with hostile peers: its notes, and its service to all others."""
 
 import asyncio
 import contextlib
@@ -35,7 +35,7 @@ class CommandVia(_Commands):
 async def tunnel_to_broker(
     folder: Path, notes: list[str], host: bytes, wait: float = 0
 ) -> AsyncIterator[Tunnel]:
-    """A tunnel to a broker that says it is at ``host``, and takes ``wait`` seconds to say so."""
+    """A tunnel to a broker that advertises ``host``, and takes ``wait`` seconds to answer."""
 
     async def broker(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:

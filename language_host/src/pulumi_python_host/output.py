@@ -87,7 +87,7 @@ def _pump(
 
 
 def _read_line(pipe: IO[bytes]) -> tuple[bytes, bytes]:
-    """The first line, stripped, and what was read beyond it."""
+    """The first line, stripped, and the bytes read after it."""
     data = b""
     while b"\n" not in data and (chunk := os.read(pipe.fileno(), READ_BYTES)):
         data += chunk

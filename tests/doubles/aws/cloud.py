@@ -49,7 +49,7 @@ class Cloud:
         self._lock = threading.Lock()
 
     def client(self, service: str, values: Mapping[str, Any] | None = None) -> Any:
-        """A client in the region of ``values``, else in the provider's own."""
+        """A client in the region of ``values``, or in the provider's own."""
         region = self.region_of(values or {})
         with self._lock:
             if (service, region) not in self._clients:

@@ -1,4 +1,4 @@
-"""Double of aws:ec2 SecurityGroup, with or without rules of its own."""
+"""Double of aws:ec2 SecurityGroup, with or without inline rules."""
 
 import json
 from collections.abc import Iterator
@@ -102,7 +102,7 @@ def _current_rules(
 
 
 def _rules(id: str, permission: Plain) -> Iterator[Plain]:
-    """One rule for each source: each has a description of its own."""
+    """One rule for each source: each has its own description."""
     base = {
         "protocol": permission["IpProtocol"],
         "fromPort": permission.get("FromPort", 0),

@@ -21,7 +21,7 @@ class AwsKind(Kind[Cloud]):
     outputs: frozenset[str] = frozenset()
     """Computed values, which are not inputs."""
     missing_outputs: frozenset[str] = frozenset()
-    """Outputs of the official plugin that stay unset: no implemented input leads to them."""
+    """Outputs of the official plugin that stay unset: no implemented input sets them."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

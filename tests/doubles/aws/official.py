@@ -57,7 +57,7 @@ def settings() -> Shape:
 
 @functools.cache
 def _names(described_class: Any, parts: str, depth: int) -> Shape:
-    """The properties of a class, and below each those of the class it leads to."""
+    """The properties of a class, and below each the properties of its own class."""
     names: dict[str, Shape | None] = {}
     for name, value in vars(described_class).items():
         if not isinstance(value, property) or value.fget is None:

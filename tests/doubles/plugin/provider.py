@@ -21,7 +21,7 @@ Result = TypeVar("Result")
 
 
 class Double(protocol.Provider, Generic[Client]):
-    """A provider plugin over ``kinds``, by token. Every call runs in a thread of its own."""
+    """A provider plugin over ``kinds``, by token. Every call runs in its own thread."""
 
     official: str
     """The name of the official provider, as in ``the Docker provider``."""

@@ -23,7 +23,7 @@ What a test can do besides:
     box.stack(folder, place)           the CLI runs in that place, and so does `prove: here`
     box.server                         moto itself; `box.archive` is served on `box.depot.url`
     box.images["…"]                    another image for the instance with that tag Name
-    box.engines["…"]                   Docker's options for one that has an engine of its own
+    box.engines["…"]                   Docker's options for an instance with its own engine
 
 Skipped: package installation (the image has every command), the metadata service (the seed and a
 double around the real `aws` command), roles (moto lets everyone do everything), the way out by

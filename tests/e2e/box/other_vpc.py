@@ -140,7 +140,7 @@ def peered_routes(server: Moto, vpc: IPv4Network) -> set[IPv4Network]:
 
 @dataclass
 class Routes:
-    """The packet rules of one other VPC, in a chain of its own."""
+    """The packet rules of one other VPC, in its own chain."""
 
     server: Moto
     chain: str

@@ -24,7 +24,7 @@ LABEL = "earshot-test.digest"
 IMAGES = "images.tar"
 CONTEXT = Path(__file__).parent / "kafka"
 OLDEST = 4
-# The scripts of Kafka's that one may want in a health check or a test, and what they run.
+# Kafka's scripts for health checks and tests, and the classes that they run.
 SCRIPTS = {
     "kafka-acls": "org.apache.kafka.tools.AclCommand",
     "kafka-broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
@@ -62,7 +62,7 @@ def kafka_image(engine: Engine, version: str = jars.KAFKA_VERSION) -> str:
 
 
 def kafka_scripts() -> dict[str, bytes]:
-    """Kafka's command-line tools as `bin/<name>.sh`; they run beside `libs`."""
+    """Kafka's command-line tools as `bin/<name>.sh`, with `libs` in the same folder."""
     files = {}
     for script, kind in SCRIPTS.items():
         line = f'exec "$(dirname "$0")/kafka-run-class.sh" {kind} "$@"'
@@ -84,7 +84,7 @@ def instance_image(engine: Engine) -> str:
 
 
 def docker_host_image(engine: Engine) -> str:
-    """A machine like `instance_image` with a Docker engine, which does not start by itself."""
+    """A machine like `instance_image` with a Docker engine, which does not start at boot."""
     name = "earshot-test/docker-host:latest"
     folders = [CONTEXT.with_name(folder) for folder in ("instance", "docker-host")]
     files = {path.name: path.read_bytes() for folder in folders for path in folder.iterdir()}

@@ -16,7 +16,7 @@ CLUSTER_ID = "ZWFyc2hvdC10ZXN0cy1ydQ"
 
 
 def run_configure(secrets: Path | None = None, **variables: str) -> tuple[int, str, dict[str, str]]:
-    """Exit status, what was said, and the Kafka variables afterwards."""
+    """The exit status, the output, and the Kafka variables afterwards."""
     script = f"set -eu; source {CONFIGURE}; echo ---; env -0"
     environment = {"PATH": os.environ["PATH"], "SECRETS": str(secrets or "/none"), **variables}
     completed = subprocess.run(
@@ -157,7 +157,7 @@ VOTER = {
 
 
 def run_wrapper(folder: Path, mounted_text: str | None = None, **variables: str) -> tuple[str, str]:
-    """The properties that Kafka's wrapper writes, and what it said where it failed."""
+    """The properties that Kafka's wrapper writes, and its output if it failed."""
     for name in ("default", "mounted", "final"):
         (folder / name).mkdir()
     for name in ("server.properties", "log4j2.yaml", "tools-log4j2.yaml"):
