@@ -4,7 +4,6 @@ Both programs are in Python, and so are both provider plugins. Kafka runs on thi
 """
 
 import contextlib
-import json
 import statistics
 import sys
 import tempfile
@@ -65,8 +64,7 @@ class Updates:
         """Seconds of an update that starts three brokers and proves them."""
         _empty(self.ours)
         seconds = self._up(self.ours, "first, three brokers")
-        state = json.loads(self.ours.run("stack", "export"))["deployment"]["resources"]
-        self.resources = len(state)
+        self.resources = len(self.ours.resources())
         return seconds
 
     def bare_first(self) -> float:

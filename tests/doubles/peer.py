@@ -94,12 +94,16 @@ def kafka(replies: Mapping[int, Reply]) -> Serve:
     return serve
 
 
+def frame(content: bytes) -> bytes:
+    """``content`` after its length, as Kafka's protocol sends it."""
+    return struct.pack(">i", len(content)) + content
+
+
 def reply(content: bytes) -> Reply:
     """``content`` as an answer of Kafka's."""
 
     def send(connection: socket.socket, request: bytes) -> None:
-        answer = request[4:8] + content
-        connection.sendall(struct.pack(">i", len(answer)) + answer)
+        connection.sendall(frame(request[4:8] + content))
 
     return send
 

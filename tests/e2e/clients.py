@@ -91,3 +91,12 @@ def _run(
     command: Sequence[str], arguments: Sequence[str], record: str = ""
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*command, *arguments], input=record, capture_output=True, text=True)
+
+
+def kcat_listing(source: str, advertised: str, broker: int = 0) -> list[str]:
+    """The lines that `kcat -L` prints for a cluster of one broker."""
+    return [
+        f"Metadata for all topics (from broker {source}):",
+        " 1 brokers:",
+        f"  broker {broker} at {advertised} (controller)",
+    ]

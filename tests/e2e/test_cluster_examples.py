@@ -224,7 +224,7 @@ def test_options_of_a_parent_reach_a_cluster_on_a_real_engine(
         assert "unchanged" in project.up("--expect-no-changes")
         providers = [
             resource
-            for resource in resources(project)
+            for resource in project.resources()
             if resource["type"] == "pulumi:providers:docker"
         ]
         assert [provider["urn"].rpartition("::")[2] for provider in providers] == ["engine"]
@@ -301,13 +301,6 @@ def test_an_aws_provider_of_the_program_s_own(server: MotoServer, tmp_path: Path
         assert "own-secret" not in project.run("stack", "export")
         project.destroy()
     assert server.holdings() == old_holdings
-
-
-def resources(project_with_state: project.Project) -> list[dict[str, Any]]:
-    state_resources: list[dict[str, Any]] = json.loads(project_with_state.run("stack", "export"))[
-        "deployment"
-    ]["resources"]
-    return state_resources
 
 
 @pytest.mark.combination

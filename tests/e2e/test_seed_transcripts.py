@@ -20,7 +20,7 @@ import yaml
 from earshot.placement.docker import network_name
 from earshot.validation.result import Cell
 from earshot.validation.terms import Stage
-from tests.e2e.clients import HERE, Client, client_on
+from tests.e2e.clients import HERE, Client, client_on, kcat_listing
 from tests.e2e.docker_engine import Engine
 from tests.e2e.docker_stack import DockerStack, docker_deployment, resolver_config
 from tests.e2e.images.load import validator_images
@@ -143,15 +143,6 @@ def only_cell(client: Client, bootstrap: str) -> Cell:
     """The doctor's one cell from there: every file has one broker."""
     (cell,) = client.examine(bootstrap).cells
     return cell
-
-
-def kcat_listing(source: str, advertised: str, broker: int = 0) -> list[str]:
-    """`kcat -L` of a cluster of one broker."""
-    return [
-        f"Metadata for all topics (from broker {source}):",
-        " 1 brokers:",
-        f"  broker {broker} at {advertised} (controller)",
-    ]
 
 
 def test_the_two_listener_file_as_it_is_written_is_stopped(

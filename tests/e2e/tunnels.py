@@ -13,6 +13,7 @@ import psutil
 
 from earshot.jvm.java import find_java
 from tests.e2e.images.load import kafka_jars
+from tests.e2e.ssh_host import unwrapped
 
 COMMAND_SECONDS = 100
 END_SECONDS = 60.0
@@ -46,10 +47,6 @@ work().then(() => process.exit(0), (fault) => { console.error(fault); process.ex
 """
 
 
-def _unwrapped(*command: str) -> Sequence[str]:
-    return command
-
-
 @dataclass(frozen=True)
 class Laptop:
     """A machine with a contract and an ssh to `bastion`; ``wrap`` makes of a command one that runs
@@ -57,7 +54,7 @@ class Laptop:
 
     contract: Path
     environment: Mapping[str, str]
-    wrap: Callable[..., Sequence[str]] = _unwrapped
+    wrap: Callable[..., Sequence[str]] = unwrapped
 
     def tunnelled(self, listener: str, *command: str, via: str = "ssh://bastion") -> Sequence[str]:
         """``command`` of this machine in a tunnel to ``listener``."""

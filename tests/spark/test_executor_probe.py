@@ -17,6 +17,7 @@ from pyspark import cloudpickle
 from earshot.spark import executor_probe
 from earshot.spark.executor_probe import cluster_id, executor_id, nameservers, prober
 from tests.doubles.closed_port import closed_port
+from tests.doubles.peer import frame
 
 
 @pytest.fixture
@@ -171,10 +172,6 @@ def metadata(cluster: bytes | None, correlation: int = 7) -> bytes:
         struct.pack(">h", -1) if cluster is None else struct.pack(">h", len(cluster)) + cluster
     )
     return frame(struct.pack(">ii", correlation, 2) + b"".join(brokers) + cluster_field + b"\0" * 8)
-
-
-def frame(body: bytes) -> bytes:
-    return struct.pack(">i", len(body)) + body
 
 
 def long(answer: bytes, size: int) -> bytes:

@@ -11,6 +11,7 @@ from earshot.listeners.address import Address
 from earshot.tunnel import relay
 from earshot.tunnel.relay import RelayError, connection_failure, relay_rewriting, relay_unchanged
 from earshot.tunnel.via import Stream, Via, ViaError
+from tests.doubles.peer import frame
 
 BROKER = Address("kafka-1.private", 9092)
 Peer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -87,10 +88,6 @@ def exchange(peer: Peer, request_bytes: bytes, *, rewrites: bool = True) -> tupl
 
 def request(key: int, version: int, number: int = 7, body: bytes = b"") -> bytes:
     content = struct.pack(">hhi", key, version, number) + body
-    return struct.pack(">i", len(content)) + content
-
-
-def frame(content: bytes) -> bytes:
     return struct.pack(">i", len(content)) + content
 
 

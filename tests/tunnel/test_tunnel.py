@@ -13,8 +13,9 @@ import pytest
 from earshot.listeners.address import Address
 from earshot.tunnel.tunnel import Tunnel, files_to_open, tunnel
 from earshot.tunnel.via import _Commands
+from tests.doubles.peer import frame
 from tests.e2e.ports import consecutive_ports
-from tests.tunnel.test_relay import frame, request, serving
+from tests.tunnel.test_relay import request, serving
 
 BROKER = Address("kafka-1", 9092)
 COPY = "exec 3<>/dev/tcp/127.0.0.1/$0; cat <&3 & cat >&3"
