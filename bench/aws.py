@@ -23,7 +23,7 @@ from earshot_pulumi.gate import PROVIDER_TYPE
 from earshot_pulumi.stack_program import on_new_hosts
 from pulumi.runtime import mocks
 
-from bench.figures import interleaved, show
+from bench.figures import measure_in_turn, show
 from earshot.config.aws import AwsSpec
 from earshot.config.balancer import MOST_LISTENERS
 from earshot.config.docker import DockerSpec
@@ -181,7 +181,7 @@ def measured(runs: int) -> None:
     }
     for sizes, measure in measures.values():
         measure(sizes[0])  # its modules are loaded when they are used first
-    seconds_by_name = interleaved(
+    seconds_by_name = measure_in_turn(
         {
             f"{stack}, {brokers} brokers": partial(measure, brokers)
             for stack, (sizes, measure) in measures.items()

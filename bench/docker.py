@@ -20,7 +20,7 @@ from pathlib import Path
 from earshot_pulumi.docker import labels
 from earshot_pulumi.docker.container_address import ContainerAddress
 
-from bench.figures import console, interleaved, show
+from bench.figures import console, measure_in_turn, show
 from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
 from earshot.engine import DEFAULT, VARIABLE
@@ -124,7 +124,7 @@ class Bench:
             for container in containers:
                 engine.run("volume", "create", label, container.volume)
                 engine.run("run", "--detach", label, *self._options(container), container.image)
-            while self._listed() < len(self.planned.plan.brokers):
+            while self._listed_brokers() < len(self.planned.plan.brokers):
                 assert time.monotonic() - start_time < PATIENCE, "kcat -L does not list all brokers"
             return time.monotonic() - start_time
         finally:
@@ -147,7 +147,7 @@ class Bench:
             *(f"--env={key}={value}" for key, value in container.environment.items()),
         ]  # fmt: skip
 
-    def _listed(self) -> int:
+    def _listed_brokers(self) -> int:
         """The number of brokers that `kcat -L` lists now."""
         command = ["kcat", "-L", "-J", "-m", "1", "-b", self.bootstrap]
         completed = subprocess.run(command, capture_output=True, text=True)
@@ -220,7 +220,7 @@ def measured(runs: int) -> None:
         return
     with docker_bench() as bench:
         console.print(f"docker: {bench.note}")
-        seconds_by_name = interleaved(
+        seconds_by_name = measure_in_turn(
             {
                 "make up's pulumi up, until all are ready": bench.up,
                 "pulumi up with its preview": bench.previewed_up,

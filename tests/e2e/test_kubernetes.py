@@ -13,7 +13,7 @@ from earshot.topology.cluster import ClusterService, ServicePort
 from earshot.topology.pod_ways import PodWays
 from earshot.topology.ways import Leg
 from tests.kubernetes import parts
-from tests.kubernetes.compare import compared
+from tests.kubernetes.compare import compare_with_model
 from tests.kubernetes.generate import Topology, topology
 from tests.kubernetes.judge import Judge, judge
 from tests.skips import lacking
@@ -45,7 +45,10 @@ def differences(cluster_judge: Judge, topologies: list[Topology]) -> list[str]:
     """The differences between model and cluster, each with its seed."""
     with cluster_judge.running(topologies) as running_topologies:
         outcomes = [
-            (running_topology.topology.seed, compared(running_topology, cluster_judge.nodes))
+            (
+                running_topology.topology.seed,
+                compare_with_model(running_topology, cluster_judge.nodes),
+            )
             for running_topology in running_topologies
         ]
     assert sum(outcome.agreed.total() for _, outcome in outcomes) > 10 * len(topologies)
@@ -75,9 +78,9 @@ def test_a_broken_model_is_caught(
     with cluster_judge.running(
         [kept_topology(cluster_judge, path, 900 + BROKEN.index(broken))]
     ) as running_topologies:
-        assert compared(running_topologies[0], cluster_judge.nodes).differences == []
+        assert compare_with_model(running_topologies[0], cluster_judge.nodes).differences == []
         _break(broken, monkeypatch)
-        assert compared(running_topologies[0], cluster_judge.nodes).differences != []
+        assert compare_with_model(running_topologies[0], cluster_judge.nodes).differences != []
 
 
 def _break(knowledge: str, monkeypatch: pytest.MonkeyPatch) -> None:

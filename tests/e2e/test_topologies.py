@@ -14,11 +14,11 @@ from tests.e2e.docker_hosts import Network, docker_network
 from tests.e2e.images.base import hindrance
 from tests.e2e.images.load import client_image, kafka_image
 from tests.skips import lacking
-from tests.topologies.compare import compared
+from tests.topologies.compare import compare_with_model
 from tests.topologies.engine import Judge, Running, judge
 from tests.topologies.generate import Topology, topology
-from tests.topologies.kafka import compared_with_kafka, kafka_topology
-from tests.topologies.two_hosts import compared_on_two, names_of, two_hosts
+from tests.topologies.kafka import compare_with_kafka, kafka_topology
+from tests.topologies.two_hosts import compare_on_two, names_of, two_hosts
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 CASES = sorted((Path(__file__).parents[1] / "topologies" / "cases").glob("*.yaml"))
@@ -79,7 +79,7 @@ def differences(host_judge: Judge, topologies: list[Topology]) -> list[str]:
     """The differences between model and containers, each with its seed."""
     with host_judge.running(topologies) as running_topologies:
         outcomes = [
-            (running_topology.topology.seed, compared(running_topology))
+            (running_topology.topology.seed, compare_with_model(running_topology))
             for running_topology in running_topologies
         ]
     assert sum(outcome.agreed.total() for _, outcome in outcomes) > 10 * len(topologies)
@@ -106,7 +106,7 @@ def test_no_hop_of_kept_topologies_is_predicted_wrongly(host_judge: Judge) -> No
 def test_no_hop_between_two_hosts_is_predicted_wrongly(judges: list[Judge]) -> None:
     first_seed = random.SystemRandom().randrange(10**6)
     with running_on_two(judges, range(first_seed, first_seed + TWO_COUNT)) as pairs:
-        outcomes = [(pair[0].topology.seed, compared_on_two(pair)) for pair in pairs]
+        outcomes = [(pair[0].topology.seed, compare_on_two(pair)) for pair in pairs]
     wrong_hops = [
         f"seed {seed}: {text}" for seed, outcome in outcomes for text in outcome.differences
     ]
@@ -120,9 +120,7 @@ def test_records_arrive_in_real_brokers_where_the_walk_says_so(judges: list[Judg
     address = judging.host.address
     topologies = [kafka_topology(first_seed + i, address, i) for i in range(KAFKA_COUNT)]
     with judging.running(topologies) as running_topologies:
-        outcomes = [
-            compared_with_kafka(running_topology) for running_topology in running_topologies
-        ]
+        outcomes = [compare_with_kafka(running_topology) for running_topology in running_topologies]
     assert [text for outcome in outcomes for text in outcome.differences] == []
     assert sum(outcome.agreed.total() for outcome in outcomes) > 0
 
@@ -147,9 +145,9 @@ def test_a_broken_model_is_caught(
         running_topologies = stack.enter_context(
             host_judge.running([Topology(900, document, address)])
         )
-        assert compared(running_topologies[0]).differences == []
+        assert compare_with_model(running_topologies[0]).differences == []
         _break(broken, monkeypatch)
-        assert compared(running_topologies[0]).differences != []
+        assert compare_with_model(running_topologies[0]).differences != []
 
 
 @pytest.mark.combination
@@ -157,9 +155,9 @@ def test_a_model_that_takes_a_host_for_unreachable_is_caught(
     judges: list[Judge], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with running_on_two(judges, SEEDS_BETWEEN) as pairs:
-        assert all(compared_on_two(pair).differences == [] for pair in pairs)
+        assert all(compare_on_two(pair).differences == [] for pair in pairs)
         monkeypatch.setattr(Names, "_outside", lambda *_: UnresolvedName("broken"))
-        assert any(compared_on_two(pair).differences != [] for pair in pairs)
+        assert any(compare_on_two(pair).differences != [] for pair in pairs)
 
 
 def _break(knowledge: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,9 +9,9 @@ from earshot.errors import EarshotError
 from tests.judge.cases import cases
 from tests.judge.judge import (
     RELEASES,
-    compared,
-    compared_in_files,
-    compared_without_release,
+    compare,
+    compare_files,
+    compare_without_release,
     examples,
     lints_refusal,
     started,
@@ -35,15 +35,15 @@ def main() -> int:
             with started(version) as judge:
                 kafkas = verdicts(judge, all_cases)
                 for subject, tally, our_verdict in (
-                    ("settings", compared(judge, kafkas), None),
+                    ("settings", compare(judge, kafkas), None),
                     (
                         "files",
-                        compared_in_files(judge, kafkas),
+                        compare_files(judge, kafkas),
                         partial(lints_refusal, release=judge.release),
                     ),
                     (
                         "files of no release",
-                        compared_without_release(judge, kafkas),
+                        compare_without_release(judge, kafkas),
                         partial(lints_refusal, release=None),
                     ),
                 ):

@@ -143,12 +143,12 @@ def verdicts(judge: Judge, cases: Sequence[Case]) -> Verdicts:
     return list(zip(allowed_cases, judge.refusals(allowed_cases), strict=True))
 
 
-def compared(judge: Judge, kafkas: Verdicts) -> Tally:
+def compare(judge: Judge, kafkas: Verdicts) -> Tally:
     """Compares our verdict on settings with Kafka's."""
     return _tally((case, kafka, our_refusal(case, judge.release)) for case, kafka in kafkas)
 
 
-def compared_in_files(judge: Judge, kafkas: Verdicts) -> Tally:
+def compare_files(judge: Judge, kafkas: Verdicts) -> Tally:
     """The findings of `earshot lint` for a properties file with the settings, and Kafka's verdict.
 
     A part of a file, which something else completes, is left out where lint says nothing of it.
@@ -159,7 +159,7 @@ def compared_in_files(judge: Judge, kafkas: Verdicts) -> Tally:
     )
 
 
-def compared_without_release(judge: Judge, kafkas: Verdicts) -> Tally:
+def compare_without_release(judge: Judge, kafkas: Verdicts) -> Tally:
     """Like `compared_in_files`, without a release: lint refuses settings that no release since 3.9
     accepts.
 

@@ -11,9 +11,9 @@ from earshot.listeners.images import Family, broker_settings
 from tests.judge.cases import cases, environments
 from tests.judge.judge import (
     Judge,
-    compared,
-    compared_in_files,
-    compared_without_release,
+    compare,
+    compare_files,
+    compare_without_release,
     examples,
     is_part,
     lints_refusal,
@@ -91,14 +91,14 @@ def test_we_refuse_what_kafka_refuses_and_nothing_else(
     judge: Judge, record_property: Callable[[str, object], None]
 ) -> None:
     kafkas = verdicts(judge, list(cases(SEED, SHARE)))
-    tally = compared(judge, kafkas)
+    tally = compare(judge, kafkas)
     record_property(MEASURED, f"Kafka {judge.version} on {SHARE} cases of seed {SEED}: {tally}")
     differ = examples(judge, [*tally.missed_refusals, *tally.false_refusals])
     assert not differ, "\n".join(map(str, differ))
     assert min(tally.accepted_count, tally.refused_count) > SHARE / 20
     for release, file_tally in (
-        (judge.release, compared_in_files(judge, kafkas)),
-        (None, compared_without_release(judge, kafkas)),
+        (judge.release, compare_files(judge, kafkas)),
+        (None, compare_without_release(judge, kafkas)),
     ):
         ours = partial(lints_refusal, release=release)
         differ = examples(judge, [*file_tally.missed_refusals, *file_tally.false_refusals], ours)

@@ -48,14 +48,14 @@ class View:
     """The model's name of a process by how it greets."""
 
 
-def modelled(topology: Topology) -> Manifest:
+def model_of(topology: Topology) -> Manifest:
     return read_manifest(read_yaml_documents(topology.text, "manifest.yaml", unique=False))
 
 
-def compared(running: Running, nodes: tuple[str, ...]) -> Outcome:
+def compare_with_model(running: Running, nodes: tuple[str, ...]) -> Outcome:
     """Every address that is in the file, from every place; then every walk of a client."""
     outcome = Outcome()
-    manifest = modelled(running.topology)
+    manifest = model_of(running.topology)
     views = [
         _view(running, manifest.by_replica().deployment(), by_replica=True),
         _view(running, manifest.deployment(), by_replica=False),
@@ -145,7 +145,9 @@ def _view(running: Running, model: PodDeployment, *, by_replica: bool) -> View:
     services: dict[str, str] = {}
     for resource in running.topology.workloads:
         for index, pod in enumerate(running.of_workload(resource)):
-            called = _called(resource, index, pod) if by_replica else resource["metadata"]["name"]
+            called = (
+                _replica_name(resource, index, pod) if by_replica else resource["metadata"]["name"]
+            )
             for container in _containers(pod):
                 name = f"{called}/{container['name']}"
                 places.setdefault(name, []).append(Spot(pod, container["name"]))
@@ -156,7 +158,7 @@ def _view(running: Running, model: PodDeployment, *, by_replica: bool) -> View:
     return View(model, places, services)
 
 
-def _called(resource: Object, index: int, pod: RunningPod) -> str:
+def _replica_name(resource: Object, index: int, pod: RunningPod) -> str:
     """The model's name of a replica."""
     if resource["kind"] in ("Pod", "DaemonSet") or replicas_of(resource) == 1:
         return str(resource["metadata"]["name"])
@@ -174,7 +176,7 @@ def _key(spot: Spot) -> tuple[str, str]:
     return ("" if spot.pod is None else spot.pod.label, spot.container)
 
 
-def _greeted(view: View, probe: ProbeResult) -> set[str]:
+def _greeted_listeners(view: View, probe: ProbeResult) -> set[str]:
     """The listeners that greeted, as `SERVICE LISTENER` with the names of the model."""
     greeted_names = set()
     for text in filter(None, probe.greetings.values()):
@@ -197,7 +199,7 @@ def _compare(
         )
     elif wrong is False:
         outcome.agreed[Stage.RESOLVE] += 1
-    greeted = _greeted(view, probe)
+    greeted = _greeted_listeners(view, probe)
     arrivals = {
         f"{end.broker.service} {end.endpoint.name}"
         for end in trace.ends
@@ -268,7 +270,7 @@ def _compare_walks(
                         continue
                     address = second_connection.trace.address
                     probe = answers_by_spot[_key(spot)][address.host, address.port]
-                    greeted = {greeting.split()[0] for greeting in _greeted(view, probe)}
+                    greeted = {greeting.split()[0] for greeting in _greeted_listeners(view, probe)}
                     arrives = greeted == {second_connection.broker.service}
                     # a place greets, and speaks no security protocol
                     expected = worst(

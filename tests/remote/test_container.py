@@ -115,7 +115,9 @@ def outcome(double: ContainerDouble, lines: list[str]) -> Report:
     return container._report(cast(Any, double), lines, CONTRACT, "internal")
 
 
-def whole(verdict: Verdict = Verdict.PASS, vantage: str = "internal", **changes: Any) -> Report:
+def complete_report(
+    verdict: Verdict = Verdict.PASS, vantage: str = "internal", **changes: Any
+) -> Report:
     """A report on every cell of `CONTRACT`, each with ``verdict``."""
     cells = [
         samples.cell("INTERNAL", 1, vantage).model_copy(
@@ -132,7 +134,7 @@ def whole(verdict: Verdict = Verdict.PASS, vantage: str = "internal", **changes:
     return samples.report(**{**usual, **changes})
 
 
-def left(report: Report, code: int | None = None) -> ContainerDouble:
+def ended_container(report: Report, code: int | None = None) -> ContainerDouble:
     """A container that has left ``report``, and ended with ``code`` or the report's exit code."""
     code = report.exit_code if code is None else code
     return ContainerDouble(code, render(report, "json").encode())
@@ -140,22 +142,28 @@ def left(report: Report, code: int | None = None) -> ContainerDouble:
 
 @pytest.mark.parametrize("verdict", [Verdict.PASS, Verdict.FAIL, Verdict.INCONCLUSIVE])
 def test_a_report_comes_back_whatever_it_says(verdict: Verdict) -> None:
-    report = whole(verdict)
-    assert outcome(left(report), []) == report
+    report = complete_report(verdict)
+    assert outcome(ended_container(report), []) == report
 
 
-PARTS = whole().cells
+PARTS = complete_report().cells
 
 
 @pytest.mark.parametrize(
     ("double", "observed"),
     [
-        (left(whole(cells=[])), "has no cell for ALICE of broker 0"),
-        (left(whole(cells=PARTS[1:])), f"has no cell for {PARTS[0].listener} of broker 0"),
-        (left(whole(vantage="moon")), "from internal"),
-        (left(whole(cluster="prod")), "is of cluster prod, not of dev"),
-        (left(whole(), code=1), "ended with status 1, and its report has 0"),
-        (left(whole(Verdict.FAIL), code=0), "ended with status 0, and its report has 1"),
+        (ended_container(complete_report(cells=[])), "has no cell for ALICE of broker 0"),
+        (
+            ended_container(complete_report(cells=PARTS[1:])),
+            f"has no cell for {PARTS[0].listener} of broker 0",
+        ),
+        (ended_container(complete_report(vantage="moon")), "from internal"),
+        (ended_container(complete_report(cluster="prod")), "is of cluster prod, not of dev"),
+        (ended_container(complete_report(), code=1), "ended with status 1, and its report has 0"),
+        (
+            ended_container(complete_report(Verdict.FAIL), code=0),
+            "ended with status 0, and its report has 1",
+        ),
         (ContainerDouble(0, b"{nope"), "is not JSON"),
         (ContainerDouble(0, b""), "is not JSON"),
     ],
@@ -456,7 +464,7 @@ def named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_container_is_made_started_and_removed(
     network: str, joined_network: str, hostname: str | None, dns: tuple[str, ...]
 ) -> None:
-    engine = WholeEngineDouble(whole())
+    engine = WholeEngineDouble(complete_report())
     (vantage,) = validate_on_double(engine, network, dns).vantages
     assert (vantage.kind, vantage.resolvers) == ("container", dns or INNER.resolvers)
     options = ValidationOptions(client={"security.protocol": "SSL"})
@@ -514,7 +522,7 @@ def test_a_failing_engine_is_one_error_without_leftovers(step: str, error: Excep
 @pytest.mark.parametrize("error", [DockerException("gone"), ConnectionError("gone")])
 def test_what_cannot_be_removed_spoils_no_report(error: Exception) -> None:
     fails = {"container removed": error, "network removed": error}
-    report = whole()
+    report = complete_report()
     assert (
         validate_on_double(WholeEngineDouble(report, fails=fails), OWN_NETWORK).cells
         == report.cells

@@ -13,7 +13,7 @@ from typing import Any
 
 from earshot.topology.walk import walk, worst
 from earshot.topology.ways import Answer, Stage
-from tests.topologies.compare import Outcome, cause_of, modelled, text_of
+from tests.topologies.compare import Outcome, cause_of, model_of, text_of
 from tests.topologies.engine import READY_SECONDS, Running
 from tests.topologies.generate import Document, Maker, Topology
 
@@ -107,12 +107,12 @@ def _alias(number: int) -> str:
     return f"q{number}"
 
 
-def compared_with_kafka(running: Running) -> Outcome:
+def compare_with_kafka(running: Running) -> Outcome:
     """Compares each client's walk, by each address to each broker, with a record that it sends.
 
     A partition is led by one broker alone: a record arrives where the client came back to it.
     """
-    model, outcome = modelled(text_of(running.topology)), Outcome()
+    model, outcome = model_of(text_of(running.topology)), Outcome()
     leaders = _leaders(running)
     walks = [
         (client.service, connection, second_connection)
@@ -173,17 +173,17 @@ def _leaders(running: Running) -> Mapping[int | None, int]:
     brokers = [
         service for service in services if "KAFKA_PROCESS_ROLES" in services[service]["environment"]
     ]
-    ask = f"kcat -J -L -b {_alias(1)}:{REPLICATION_PORT} -m 5"
+    query = f"kcat -J -L -b {_alias(1)}:{REPLICATION_PORT} -m 5"
     end, output, are_up = time.monotonic() + READY_SECONDS, "", False
     while time.monotonic() < end:
         # the first question for the topic makes it, on the brokers that are there
-        code, output = running.run(brokers[0], f"{ask} -t {TOPIC}" if are_up else ask)
+        code, output = running.run(brokers[0], f"{query} -t {TOPIC}" if are_up else query)
         # kcat may end without an output
-        answered = code == 0 and output.startswith("{")
+        has_answered = code == 0 and output.startswith("{")
         metadata: Mapping[str, Any] = (
-            json.loads(output) if answered else {"brokers": (), "topics": ()}
+            json.loads(output) if has_answered else {"brokers": (), "topics": ()}
         )
-        leaders = _led(metadata["topics"])
+        leaders = _partition_by_leader(metadata["topics"])
         if are_up and len(leaders) == len(brokers):
             return leaders
         are_up = are_up or len(metadata["brokers"]) == len(brokers)
@@ -194,7 +194,7 @@ def _leaders(running: Running) -> Mapping[int | None, int]:
     )
 
 
-def _led(topics: Sequence[Mapping[str, Any]]) -> dict[int | None, int]:
+def _partition_by_leader(topics: Sequence[Mapping[str, Any]]) -> dict[int | None, int]:
     """A partition of the topic, by its leader."""
     partitions = [
         partition
