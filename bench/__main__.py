@@ -24,8 +24,8 @@ from confluent_kafka.admin import AdminClient
 
 from bench.cluster import secured_brokers, three_brokers
 from bench.dns_server import slow_dns_server
-from bench.figures import console, interleaved, ratio, show
-from bench.files import large, written
+from bench.figures import console, measure_in_turn, ratio, show
+from bench.files import write_files, write_large_file
 from bench.names import BROKERS, measure
 from bench.rules import seconds_for
 from earshot.jvm.archive import start_options
@@ -58,7 +58,7 @@ def main() -> None:
                 spark(contract, runs)
             if "doctor" in parts:
                 doctor(contract, max(5, runs))
-    functions = {"secured": secured, "names": names, "packs": packs}
+    functions = {"secured": compare_secured, "names": names, "packs": packs}
     functions |= {
         "rules": lambda runs: rules(max(5, runs)),
         "lint": lambda runs: files(max(5, runs)),
@@ -88,7 +88,7 @@ def spark(contract: Contract, runs: int) -> None:
             f"spark.jars={','.join(map(str, jars))}",
             f"spark.driver.extraJavaOptions={flags}",
         ]
-        seconds_by_name = interleaved(
+        seconds_by_name = measure_in_turn(
             {
                 f"validation, {RECORDS:,} records": lambda: run(
                     [*command, "--records", str(RECORDS), "--format", "json"]
@@ -96,8 +96,8 @@ def spark(contract: Contract, runs: int) -> None:
                 "the same without spark.authenticate": lambda: run(
                     [*unguarded, "--records", str(RECORDS), "--format", "json"]
                 ),
-                "bare job, same flags and jars": lambda: bare(contract, same_options),
-                "bare job, default flags": lambda: bare(contract, same_options[:1]),
+                "bare job, same flags and jars": lambda: run_bare_job(contract, same_options),
+                "bare job, default flags": lambda: run_bare_job(contract, same_options[:1]),
             },
             runs,
         )
@@ -122,7 +122,7 @@ def spark(contract: Contract, runs: int) -> None:
 
 
 def authenticates(command: Sequence[str], folder: Path) -> bool:
-    """Whether the Spark driver of a short validation required authentication.
+    """True if the Spark driver of a short validation required authentication.
 
     The report notes it where the session that ran had no authentication, whatever was asked for.
     """
@@ -133,7 +133,7 @@ def authenticates(command: Sequence[str], folder: Path) -> bool:
     )
 
 
-def bare(contract: Contract, properties: Sequence[str]) -> float:
+def run_bare_job(contract: Contract, properties: Sequence[str]) -> float:
     """The seconds of one bare job through the first listener, on a new topic."""
     bootstrap = contract.listeners[0].bootstrap
     leaders = [(broker.id,) for broker in contract.brokers] * PARTITIONS_PER_BROKER
@@ -161,7 +161,7 @@ def doctor(contract: Contract, runs: int) -> None:
         file = Path(folder) / "contract.json"
         file.write_text(contract.to_json())
         command = [sys.executable, "-m", "earshot", "doctor", "--contract", str(file)]
-        seconds_by_name = interleaved(
+        seconds_by_name = measure_in_turn(
             {
                 "doctor, one record per cell": lambda: run(command),
                 "doctor --no-produce": lambda: run([*command, "--no-produce"]),
@@ -181,8 +181,8 @@ def doctor(contract: Contract, runs: int) -> None:
     )
 
 
-def secured(runs: int) -> None:
-    """The doctor and the validation over TLS with logins, beside the same in plain text."""
+def compare_secured(runs: int) -> None:
+    """The doctor and the validation over TLS with logins, compared with plain text."""
     with (
         tempfile.TemporaryDirectory(prefix="earshot-bench-") as folder,
         three_brokers() as plain_contract,
@@ -200,7 +200,7 @@ def secured(runs: int) -> None:
         records = ("--records", str(RECORDS), "--format", "json")
         for kind in files:
             measured("validate", kind, *records)  # records classes for those below
-        seconds_by_name = interleaved(
+        seconds_by_name = measure_in_turn(
             {
                 **{f"doctor, {kind}": partial(measured, "doctor", kind) for kind in files},
                 **{
@@ -225,7 +225,7 @@ def secured(runs: int) -> None:
 
 def rules(runs: int) -> None:
     """Plan and rules for 1,000 brokers against 100, three listeners each."""
-    seconds_by_name = interleaved(
+    seconds_by_name = measure_in_turn(
         {
             "plan and rules, 1,000 brokers x 3": lambda: seconds_for(1000),
             "plan and rules, 100 brokers x 3": lambda: seconds_for(100),
@@ -248,14 +248,14 @@ def files(runs: int) -> None:
     with tempfile.TemporaryDirectory(prefix="earshot-bench-") as folder:
         many_files = Path(folder, "many")
         many_files.mkdir()
-        paths = written(many_files, MANY_FILES)
-        large_path = large(Path(folder), SERVICES, NETWORKS)
+        paths = write_files(many_files, MANY_FILES)
+        large_path = write_large_file(Path(folder), SERVICES, NETWORKS)
         lint = [sys.executable, "-m", "earshot", "lint"]
         other_measures: dict[str, Callable[[], float]] = {}
         if find_spec("yamllint") is not None:  # no part of the lock: pip install yamllint
             yamllint = [sys.executable, "-m", "yamllint", "-d", "relaxed"]
             other_measures["yamllint, 1 file"] = lambda: run([*yamllint, paths[0]])
-        seconds_by_name = interleaved(
+        seconds_by_name = measure_in_turn(
             {
                 "lint, 1 file": lambda: run([*lint, paths[0]]),
                 f"lint, {MANY_FILES:,} files": lambda: run([*lint, str(many_files)]),
@@ -297,7 +297,7 @@ def names(runs: int) -> None:
     few_listeners, many_listeners = 3, 5
     answering = f"{1000 * ANSWER_SECONDS:.0f} ms an answer"
     with slow_dns_server(ANSWER_SECONDS) as server, slow_dns_server(None) as silent:
-        seconds_by_name = interleaved(
+        seconds_by_name = measure_in_turn(
             {
                 f"{BROKERS:,} brokers x {few_listeners}, {answering}": lambda: asked(
                     few_listeners, server
@@ -330,7 +330,7 @@ def names(runs: int) -> None:
 
 
 def packs(runs: int) -> None:
-    """`pulumi preview` with earshot's pack beside an empty one."""
+    """`pulumi preview` with earshot's pack, compared with an empty one."""
     from bench.packs import EACH, previews
 
     with previews() as bench:
@@ -338,7 +338,7 @@ def packs(runs: int) -> None:
         for program, well in (("all well", True), ("a mistake each", False)):
             measures[f"earshot's pack, {program}"] = partial(bench.with_ours, well=well)
             measures[f"an empty pack, {program}"] = partial(bench.with_none, well=well)
-        seconds_by_name = interleaved(measures, runs)
+        seconds_by_name = measure_in_turn(measures, runs)
     ours, empty, ours_ill, empty_ill = map(statistics.median, seconds_by_name.values())
     show(
         f"Previews of {EACH} brokers and {EACH} clients in containers",

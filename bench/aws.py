@@ -23,7 +23,7 @@ from earshot_pulumi.gate import PROVIDER_TYPE
 from earshot_pulumi.stack_program import on_new_hosts
 from pulumi.runtime import mocks
 
-from bench.figures import interleaved, show
+from bench.figures import measure_in_turn, show
 from earshot.config.aws import AwsSpec
 from earshot.config.balancer import MOST_LISTENERS
 from earshot.config.docker import DockerSpec
@@ -67,7 +67,7 @@ EXPOSED: dict[str, Any] = {
     "privatelink": {"kind": "privatelink", "principals": {"us": "arn:aws:iam::111122223333:root"}},
 }
 HOSTS = 20
-"""As many as a stack may make."""
+"""The largest number of Docker hosts of a stack."""
 TEMPLATE = ROOT / "stacks" / "Pulumi.aws-docker.yaml"
 INSTANCE = "aws:ec2/instance:Instance"
 FORWARDER = "aws:lb/listener:Listener"
@@ -75,7 +75,7 @@ CONTAINER = "docker:index/container:Container"
 
 
 class _Cloud(mocks.Mocks):
-    """What the engine and AWS answer; ``known`` says whether the names are there already."""
+    """A double of engine and AWS. With ``names_known`` the names exist already."""
 
     def __init__(self, *, names_known: bool) -> None:
         self._known = names_known
@@ -116,8 +116,8 @@ class _Cloud(mocks.Mocks):
 def preview_seconds(brokers: int, *, names_known: bool, kind: str = "") -> float:
     """CPU seconds of the program's part of a preview of ``brokers`` over three zones.
 
-    ``known``: of a stack that is there, so that all names are known and user data is rendered;
-    else of a new one. ``kind`` is that of `expose`, if the external listener is behind a balancer.
+    With ``names_known`` the stack exists: all names are known, and user data is rendered. Otherwise
+    it is new. ``kind`` is that of `expose`, if the external listener is behind a balancer.
     """
     exposed = {"expose": EXPOSED[kind], **BALANCED} if kind else {}
     spec = read_spec(DOCUMENT | exposed | {"brokers": brokers}, "bench")
@@ -139,7 +139,7 @@ def preview_seconds(brokers: int, *, names_known: bool, kind: str = "") -> float
 
 
 def docker_seconds(brokers: int) -> float:
-    """The same of a new stack of ``brokers`` in containers on HOSTS new Docker hosts."""
+    """CPU seconds for a new stack of ``brokers`` in containers on HOSTS new Docker hosts."""
     document = yaml.safe_load(TEMPLATE.read_text())["config"]["earshot:cluster"]
     document["hosts"]["aws"] |= {
         "host_zones": {f"h{number}": f"{REGION}{'abc'[number % 3]}" for number in range(HOSTS)},
@@ -181,7 +181,7 @@ def measured(runs: int) -> None:
     }
     for sizes, measure in measures.values():
         measure(sizes[0])  # its modules are loaded when they are used first
-    seconds_by_name = interleaved(
+    seconds_by_name = measure_in_turn(
         {
             f"{stack}, {brokers} brokers": partial(measure, brokers)
             for stack, (sizes, measure) in measures.items()

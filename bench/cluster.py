@@ -39,20 +39,20 @@ CLUSTER_ID = "ZWFyc2hvdC1iZW5jaC0xIQ"
 @contextlib.contextmanager
 def three_brokers() -> Iterator[Contract]:
     """The contract of a cluster that serves; stopped and its data removed at the end."""
-    with _serving({}) as (contract, _):
+    with _running_brokers({}) as (contract, _):
         yield contract
 
 
 @contextlib.contextmanager
 def secured_brokers() -> Iterator[tuple[Contract, Path]]:
-    """The same with `security`, and the properties with which the validator comes in."""
-    with _serving({"security": {}}) as brokers:
+    """Three brokers with `security`, and the properties with which the validator logs in."""
+    with _running_brokers({"security": {}}) as brokers:
         yield brokers
 
 
 @contextlib.contextmanager
-def _serving(extra_keys: Mapping[str, Any]) -> Iterator[tuple[Contract, Path]]:
-    """``more`` are further keys of the spec."""
+def _running_brokers(extra_keys: Mapping[str, Any]) -> Iterator[tuple[Contract, Path]]:
+    """``extra_keys`` are further keys of the spec."""
     root = Path(tempfile.mkdtemp(prefix="earshot-bench-"))
     ports = _free_ports(3)
     listeners = [

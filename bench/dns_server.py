@@ -13,7 +13,7 @@ from typing import Any
 
 _HEADER = 12
 _ADDRESSES = {1: bytes((192, 0, 2, 1)), 28: bytes.fromhex("20010db8000000000000000000000001")}
-"""By the number of a record's type."""
+"""Data of the answers, by the number of the record's type."""
 _RESPONSE = b"\x85\x80" + struct.pack(">4H", 1, 1, 0, 0)
 """Flags and counts of the header behind the id: an answer of authority, with one record."""
 _TTL = 60

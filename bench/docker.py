@@ -1,7 +1,7 @@
 """Three brokers in containers from nothing: by `pulumi up`, and by Docker's command line alone.
 
-On the engine that answers. Image and plugin are the official ones where this machine has them,
-else the stand-in and the double of the tests; `Bench.note` says which.
+The engine is the one that answers. Image and plugin are the official ones if this machine has them,
+otherwise the doubles of the tests; `Bench.note` names them.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from pathlib import Path
 from earshot_pulumi.docker import labels
 from earshot_pulumi.docker.container_address import ContainerAddress
 
-from bench.figures import console, interleaved, show
+from bench.figures import console, measure_in_turn, show
 from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
 from earshot.engine import DEFAULT, VARIABLE
@@ -56,7 +56,7 @@ def hindrance() -> str | None:
 
 @dataclass
 class Bench:
-    """One stack, made and destroyed again and again; beside it the same containers by hand."""
+    """One stack, created and destroyed repeatedly, and the same containers made by hand."""
 
     stack: DockerStack
     planned: DockerPlan
@@ -73,7 +73,7 @@ class Bench:
         return self._up("--skip-preview")
 
     def previewed_up(self) -> float:
-        """The same with the preview that `pulumi up` makes by default."""
+        """Like `up`, with the preview that `pulumi up` makes by default."""
         return self._up()
 
     def _up(self, *options: str) -> float:
@@ -108,7 +108,7 @@ class Bench:
                 elif "DockerReadiness cluster created" in line:
                     ready = time.monotonic()
         # the preview announces creations in the same words, but before
-        assert running.returncode == 0 and 0 < updating < ready, self.stack.reported(
+        assert running.returncode == 0 and 0 < updating < ready, self.stack.with_logs(
             "".join(reported)
         )
         return updating, ready, time.monotonic()
@@ -124,14 +124,14 @@ class Bench:
             for container in containers:
                 engine.run("volume", "create", label, container.volume)
                 engine.run("run", "--detach", label, *self._options(container), container.image)
-            while self._listed() < len(self.planned.plan.brokers):
+            while self._listed_brokers() < len(self.planned.plan.brokers):
                 assert time.monotonic() - start_time < PATIENCE, "kcat -L does not list all brokers"
             return time.monotonic() - start_time
         finally:
             self.stack.remove_all()
 
     def _options(self, container: NodeContainer) -> Sequence[str]:
-        """Of `docker run`: all that makes the container what the stack's component makes it."""
+        """Options of `docker run` that give the container the settings of the stack's component."""
         plan = self.planned.plan
         place = ContainerAddress.of(
             plan, plan.node(container.node_id), container, self.planned.hosts[container.host]
@@ -147,8 +147,8 @@ class Bench:
             *(f"--env={key}={value}" for key, value in container.environment.items()),
         ]  # fmt: skip
 
-    def _listed(self) -> int:
-        """How many brokers `kcat -L` lists now."""
+    def _listed_brokers(self) -> int:
+        """The number of brokers that `kcat -L` lists now."""
         command = ["kcat", "-L", "-J", "-m", "1", "-b", self.bootstrap]
         completed = subprocess.run(command, capture_output=True, text=True)
         return len(json.loads(completed.stdout)["brokers"]) if completed.returncode == 0 else 0
@@ -208,7 +208,7 @@ def _install_plugin(home: Path) -> None:
     plugin = _official_plugin()
     if plugin is None:
         install_docker_double(home)
-    elif plugin.is_dir():  # else it is found by PATH
+    elif plugin.is_dir():  # otherwise PATH has it
         (home / "plugins").mkdir(parents=True, exist_ok=True)
         (home / "plugins" / plugin.name).symlink_to(plugin)
 
@@ -220,7 +220,7 @@ def measured(runs: int) -> None:
         return
     with docker_bench() as bench:
         console.print(f"docker: {bench.note}")
-        seconds_by_name = interleaved(
+        seconds_by_name = measure_in_turn(
             {
                 "make up's pulumi up, until all are ready": bench.up,
                 "pulumi up with its preview": bench.previewed_up,

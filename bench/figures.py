@@ -1,4 +1,4 @@
-"""What all parts of the bench measure and show alike."""
+"""Measuring and tables for all parts of the bench."""
 
 import statistics
 from collections.abc import Callable, Sequence
@@ -9,7 +9,7 @@ from rich.table import Table
 console = Console()
 
 
-def interleaved(measures: dict[str, Callable[[], float]], runs: int) -> dict[str, list[float]]:
+def measure_in_turn(measures: dict[str, Callable[[], float]], runs: int) -> dict[str, list[float]]:
     """Seconds by name: every measure once, then every measure again, so that all meet the same
     machine."""
     seconds_by_name: dict[str, list[float]] = {name: [] for name in measures}

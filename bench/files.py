@@ -25,7 +25,7 @@ _CLIENT = """\
 """
 
 
-def written(folder: Path, count: int) -> list[str]:
+def write_files(folder: Path, count: int) -> list[str]:
     """``count`` files in ``folder``; their paths."""
     brokers = "".join(_BROKER.format(id=id, port=9091 + id) for id in (1, 2, 3))
     text = f"services:\n{brokers}{''.join(_CLIENT.format(id=id) for id in (1, 2))}"
@@ -37,7 +37,7 @@ def written(folder: Path, count: int) -> list[str]:
     return paths
 
 
-def large(folder: Path, services: int, networks: int) -> str:
+def write_large_file(folder: Path, services: int, networks: int) -> str:
     """One file of three brokers on all ``networks`` and clients on one each; its path."""
     names = [f"net{number}" for number in range(networks)]
     joined = f"    networks: [{', '.join(names)}]\n"

@@ -23,7 +23,7 @@ BROKERS = 1000
 
 @dataclass(frozen=True)
 class Measurement:
-    """What one batch of names took in a process of its own, its start left out of the seconds."""
+    """Time and memory of one batch of names in its own process, without the process's start."""
 
     seconds: float
     megabytes: int
@@ -33,7 +33,7 @@ class Measurement:
 
 
 def measure(listeners: int, server: str, timeout: float) -> Measurement:
-    """What ``listeners`` of each broker take, ``timeout`` seconds at most for all of them."""
+    """Measures ``listeners`` of each broker, with ``timeout`` seconds at most for all."""
     command = [sys.executable, "-m", "bench.names", str(listeners), server, str(timeout)]
     completed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if completed.returncode != 0:

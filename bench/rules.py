@@ -24,7 +24,7 @@ def seconds_for(brokers: int) -> float:
     listeners = [{"name": name, "port": port, "scopes": [scope]} for name, port, scope in LISTENERS]
     document = {"placement": "local", "brokers": brokers, "listeners": listeners}
     spec = read_spec(document | {"controllers": {"count": 3}}, "bench")
-    names, evidence = _provisioned(spec.node_ids)
+    names, evidence = _names_and_evidence(spec.node_ids)
     addresses = {id: node_names.addresses for id, node_names in names.items()}
     gc.collect()  # neither size pays for the other's garbage
     start_time = time.perf_counter()
@@ -38,8 +38,10 @@ def seconds_for(brokers: int) -> float:
     return seconds
 
 
-def _provisioned(ids: tuple[int, ...]) -> tuple[dict[int, NodeNames], dict[EvidenceKey, Evidence]]:
-    """Names of brokers in a zone each knows, and what its resolvers say of them."""
+def _names_and_evidence(
+    ids: tuple[int, ...],
+) -> tuple[dict[int, NodeNames], dict[EvidenceKey, Evidence]]:
+    """Names of brokers, and the answers of the resolvers of their zones."""
     names: dict[int, NodeNames] = {}
     evidence: dict[EvidenceKey, Evidence] = {}
     for id in ids:

@@ -4,7 +4,6 @@ Both programs are in Python, and so are both provider plugins. Kafka runs on thi
 """
 
 import contextlib
-import json
 import statistics
 import sys
 import tempfile
@@ -18,7 +17,7 @@ import psutil
 import yaml
 
 from bench.cluster import three_brokers
-from bench.figures import interleaved, ratio, show
+from bench.figures import measure_in_turn, ratio, show
 from tests.e2e import project
 from tests.e2e.ports import consecutive_ports
 from toolchain.paths import ROOT
@@ -57,26 +56,25 @@ class Updates:
     ours: project.Project
     bare: project.Project
     resources: int = 0
-    """Of the stack with the brokers, and of the bare one."""
+    """The number of resources of each stack."""
     pythons: dict[str, list[int]] = field(default_factory=dict)
-    """By kind of update, the Python processes of each run."""
+    """The numbers of Python processes of each run, by kind of update."""
 
     def ours_first(self) -> float:
         """Seconds of an update that starts three brokers and proves them."""
-        _empty(self.ours)
+        _destroy(self.ours)
         seconds = self._up(self.ours, "first, three brokers")
-        state = json.loads(self.ours.run("stack", "export"))["deployment"]["resources"]
-        self.resources = len(state)
+        self.resources = len(self.ours.resources())
         return seconds
 
     def bare_first(self) -> float:
         """Seconds of an update that makes as many resources."""
-        _empty(self.bare)
+        _destroy(self.bare)
         self.bare.write(_BARE.format(resources=self.resources))
         return self._up(self.bare, "first, bare")
 
     def by_hand(self) -> float:
-        """Seconds until three brokers serve, started one beside the other without Pulumi."""
+        """Seconds until three brokers serve, started in parallel without Pulumi."""
         begun = time.monotonic()
         with three_brokers():
             return time.monotonic() - begun
@@ -90,7 +88,7 @@ class Updates:
 
     def _up(self, updated_project: project.Project, name: str) -> float:
         start_time = time.monotonic()
-        with updated_project.updating() as child, counted(child.pid) as pids:
+        with updated_project.updating() as child, counted_pythons(child.pid) as pids:
             output, _ = child.communicate()
         seconds = time.monotonic() - start_time
         assert child.returncode == 0, output[-3000:]
@@ -99,7 +97,7 @@ class Updates:
 
 
 @contextlib.contextmanager
-def counted(pid: int) -> Iterator[set[int]]:
+def counted_pythons(pid: int) -> Iterator[set[int]]:
     """The Python processes below process ``pid`` so far, by their ids."""
     pids: set[int] = set()
     ended = threading.Event()
@@ -133,7 +131,7 @@ def updating() -> Iterator[Updates]:
         try:
             yield bench
         finally:
-            _empty(ours)
+            _destroy(ours)
 
 
 def _project(folder: Path) -> project.Project:
@@ -153,14 +151,14 @@ def _add_bare_plugin(bare_project: project.Project) -> None:
     (bare_project.folder / "Pulumi.yaml").write_text(yaml.safe_dump(project_document))
 
 
-def _empty(emptied_project: project.Project) -> None:
+def _destroy(emptied_project: project.Project) -> None:
     emptied_project.destroy()
 
 
 def measured(runs: int) -> None:
-    """`pulumi up` of three brokers of this machine, beside as many resources that do nothing."""
+    """`pulumi up` of three brokers of this machine, compared with as many idle resources."""
     with updating() as bench:
-        first_seconds = interleaved(
+        first_seconds = measure_in_turn(
             {
                 "first pulumi up, three brokers proved": bench.ours_first,
                 "first pulumi up, bare resources": bench.bare_first,
@@ -168,7 +166,7 @@ def measured(runs: int) -> None:
             },
             runs,
         )
-        repeated_seconds = interleaved(
+        repeated_seconds = measure_in_turn(
             {
                 "unchanged pulumi up, three brokers": bench.ours_again,
                 "unchanged pulumi up, bare resources": bench.bare_again,

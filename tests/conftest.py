@@ -155,7 +155,7 @@ def docker_engine() -> Iterator[Engine]:
 
 @pytest.fixture(scope="session")
 def kafka_image(docker_engine: Engine, pytestconfig: pytest.Config) -> str:
-    """The substitute of ``apache/kafka`` in `docker_engine`."""
+    """The double of ``apache/kafka`` in `docker_engine`."""
     from tests.e2e.images.load import kafka_image
 
     with _shown(pytestconfig):

@@ -23,7 +23,7 @@ from earshot.errors import EarshotError, remedy_of
 # On a terminal one line is redrawn; elsewhere (CI logs) each tick prints a new line.
 TICK_SECONDS = 1.0 if sys.stdout is not None and sys.stdout.isatty() else 10.0
 SHARED_TICK_SECONDS = 10.0
-"""For parallel steps, which cannot redraw one line."""
+"""Seconds between lines of parallel steps, which cannot redraw one line."""
 SHOWN_LINES = 15
 STOP_SECONDS = 10
 INTERRUPTED = 130

@@ -93,7 +93,7 @@ class Stack:
         if self._exists():
             self._check_needs()
             code = self._pulumi("destroy", "--yes")
-        if code == 0:  # else another command may be working on the stack, with the same brokers
+        if code == 0:  # otherwise another command may be changing the stack, with the same brokers
             self._stop_left_over()
         return code
 
@@ -125,7 +125,7 @@ class Stack:
         return Change.of(state, plan_stack(spec, self.name, state).plan).lines
 
     def _check_needs(self) -> None:
-        """Check what the placement needs, before any resource is made."""
+        """Check the placement's needs before any resource is made."""
         if (spec := self._spec()) is not None:
             placements.check(spec, self.environment)
 

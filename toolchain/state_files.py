@@ -58,7 +58,7 @@ def _remove_truncated_attributes(folder: Path) -> None:
 
 
 def _ended_process(lock: Path) -> int | None:
-    """The pid in ``lock`` if that process of this machine has ended; else None.
+    """The pid in ``lock`` if that process of this machine has ended; otherwise None.
 
     Also None if the lock cannot be read, as during its release: Pulumi decides then.
     """

@@ -10,7 +10,7 @@ config = pulumi.Config()
 
 
 def cluster(name: str, first_port: int) -> LocalClusterArgs:
-    """One broker, with ports from ``first`` on; that for clients can be configured."""
+    """One broker, with ports from ``first_port`` on; that for clients can be configured."""
     first_port = config.get_int(name) or first_port
     clients = config.get_int(f"{name}_clients") or first_port + 2
     return {

@@ -1,4 +1,4 @@
-"""How packs and provider plugins are started."""
+"""Commands that start packs and provider plugins."""
 
 from pathlib import Path
 

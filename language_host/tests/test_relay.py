@@ -1,4 +1,4 @@
-"""What a pack is told of its stack."""
+"""The stack's variables that a pack gets."""
 
 import json
 

@@ -594,7 +594,7 @@ def test_where_one_broker_is_of_zookeepers_time_its_data_are_left_over() -> None
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "rules"),
+    ("original", "replacement", "rules"),
     [
         # a voter that the file does not show, and one that is looked for where the quorum has it
         ("1@kafka:9093", "1@kafka:9093,2@other:9093", []),
@@ -604,8 +604,10 @@ def test_where_one_broker_is_of_zookeepers_time_its_data_are_left_over() -> None
         ("LISTENER_NAMES: CONTROLLER", "LISTENER_NAMES: lower", ["KL002"]),
     ],
 )
-def test_one_mistake_is_reported_by_one_rule(old: str, new: str, rules: list[str]) -> None:
-    adoption = adopt_text(broker("A://:1", "A://kafka:1").replace(old, new))
+def test_one_mistake_is_reported_by_one_rule(
+    original: str, replacement: str, rules: list[str]
+) -> None:
+    adoption = adopt_text(broker("A://:1", "A://kafka:1").replace(original, replacement))
     assert [mistake.rule for mistake in adoption.mistakes] == rules
 
 

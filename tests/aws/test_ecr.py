@@ -1,4 +1,4 @@
-"""Which images are in ECR, by their name."""
+"""Names of images in ECR."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What an instance's role may do, and no more."""
+"""The permissions of an instance's role."""
 
 import json
 from typing import Any

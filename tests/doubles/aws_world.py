@@ -14,7 +14,7 @@ from tests.doubles.aws.in_process import moto_in_process
 from tests.doubles.aws.kind import AwsKind
 from tests.doubles.aws.provider import KINDS
 from tests.doubles.aws.server import REGION, Moto
-from tests.doubles.plugin.kind import changed
+from tests.doubles.plugin.kind import changed_inputs
 from tests.doubles.plugin.values import Plain
 
 IMAGE = "/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-{architecture}"
@@ -50,7 +50,7 @@ class AwsResource:
         state = self.read()
         assert state is not None, f"{self.id} is gone"
         self.state = state
-        return changed(self.kind, self.state, self.inputs)
+        return changed_inputs(self.kind, self.state, self.inputs)
 
     def update(self, **inputs: Any) -> None:
         self.inputs = self.inputs | inputs

@@ -13,6 +13,6 @@ def closed_port() -> Iterator[Address]:
 
     Its port is bound until the end, so that no other process listens there meanwhile.
     """
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        yield Address("127.0.0.1", bound.getsockname()[1])
+    with socket.socket() as bound_socket:
+        bound_socket.bind(("127.0.0.1", 0))
+        yield Address("127.0.0.1", bound_socket.getsockname()[1])

@@ -13,7 +13,7 @@ PAUSE_SECONDS = 0.02
 def dripping(text: bytes) -> Iterator[int]:
     """A port that answers one request with ``text``, byte by byte, and repeats the last one."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        ended = threading.Event()
+        has_ended = threading.Event()
 
         def answer() -> None:
             connection, _ = server.accept()
@@ -21,7 +21,7 @@ def dripping(text: bytes) -> Iterator[int]:
                 connection.recv(4096)
                 for byte in chain(text, repeat(text[-1])):
                     connection.sendall(bytes([byte]))
-                    if ended.wait(PAUSE_SECONDS):
+                    if has_ended.wait(PAUSE_SECONDS):
                         return
 
         thread = threading.Thread(target=answer)
@@ -29,5 +29,5 @@ def dripping(text: bytes) -> Iterator[int]:
         try:
             yield server.getsockname()[1]
         finally:
-            ended.set()
+            has_ended.set()
             thread.join(60)

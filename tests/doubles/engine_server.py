@@ -125,7 +125,7 @@ def silent(head: bytes = b"") -> Callable[[socket.socket], None]:
 
 
 def endless(head: bytes, chunk: bytes, pause: float = 0) -> Callable[[socket.socket], None]:
-    """An answer of ``head``, and then ``part`` again and again until the client has left, with a
+    """An answer of ``head``, and then ``chunk`` again and again until the client has left, with a
     ``pause`` in seconds after each."""
 
     def answer(connection: socket.socket) -> None:

@@ -18,7 +18,7 @@ class Forwarder:
 
     host: str = "127.0.0.1"
     by_port: dict[int, list[Target]] = field(default_factory=dict)
-    """By port, the targets; several are taken in turn."""
+    """The targets by port. Several targets get connections in turn."""
     idle_seconds: float = 600.0
     connections: int = 0
     """The number of forwarded connections."""
@@ -34,7 +34,7 @@ class Forwarder:
                 self.healthy[target] = await _answers(target)
             await asyncio.sleep(_CHECK_SECONDS)
 
-    async def _accepted(
+    async def _serve_connection(
         self, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         with contextlib.closing(writer), contextlib.suppress(OSError, TimeoutError):
@@ -48,9 +48,9 @@ class Forwarder:
             target_reader, target_writer = await asyncio.open_connection(*target)
             self.connections += 1
             with contextlib.closing(target_writer):
-                await self._piped((reader, target_writer), (target_reader, writer))
+                await self._forward((reader, target_writer), (target_reader, writer))
 
-    async def _piped(self, *ways: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> None:
+    async def _forward(self, *ways: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> None:
         loop = asyncio.get_running_loop()
         last_traffic = loop.time()
 
@@ -78,7 +78,7 @@ class Forwarder:
 @contextlib.contextmanager
 def forwarding(forwarder: Forwarder) -> Iterator[Forwarder]:
     """Listens at its ports until the block ends."""
-    started = threading.Event()
+    has_started = threading.Event()
     ends: list[Callable[[], object]] = []
 
     async def serve() -> None:
@@ -87,11 +87,11 @@ def forwarding(forwarder: Forwarder) -> Iterator[Forwarder]:
         ends.append(lambda: loop.call_soon_threadsafe(stop.set))
         async with contextlib.AsyncExitStack() as cleanup:
             for port in forwarder.by_port:
-                accepted = functools.partial(forwarder._accepted, port)
-                server = await asyncio.start_server(accepted, forwarder.host, port)
+                serve_connection = functools.partial(forwarder._serve_connection, port)
+                server = await asyncio.start_server(serve_connection, forwarder.host, port)
                 cleanup.callback(server.close)
             checks = asyncio.create_task(forwarder._checks())
-            started.set()
+            has_started.set()
             await stop.wait()
             checks.cancel()
         for task in asyncio.all_tasks() - {asyncio.current_task()}:
@@ -99,7 +99,7 @@ def forwarding(forwarder: Forwarder) -> Iterator[Forwarder]:
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
     thread.start()
-    assert started.wait(60)
+    assert has_started.wait(60)
     try:
         yield forwarder
     finally:

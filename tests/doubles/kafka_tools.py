@@ -6,7 +6,9 @@ TOOLS = ("kafka-metadata-quorum.sh", "kafka-topics.sh")
 
 
 class KafkaToolDoubles:
-    """In ``folder``. A tool's answers are given one per call; the last one is repeated."""
+    """Doubles of Kafka's tools in ``folder``.
+
+    Each call of a tool gets its next answer. The last answer is repeated."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -67,7 +67,7 @@ def listening(serve: Serve) -> Iterator[Peer]:
             thread.join()
 
 
-def received(connection: socket.socket, count: int) -> bytes:
+def receive(connection: socket.socket, count: int) -> bytes:
     """The next ``count`` bytes. Raises OSError if the client has disconnected."""
     data = b""
     while len(data) < count:
@@ -83,8 +83,8 @@ def kafka(replies: Mapping[int, Reply]) -> Serve:
 
     def serve(connection: socket.socket, peer: Peer, number: int) -> None:
         while True:
-            (size,) = struct.unpack(">i", received(connection, 4))
-            request = received(connection, size)
+            (size,) = struct.unpack(">i", receive(connection, 4))
+            request = receive(connection, size)
             (key,) = struct.unpack_from(">h", request)
             peer.keys.append(key)
             if key not in replies:
@@ -94,12 +94,16 @@ def kafka(replies: Mapping[int, Reply]) -> Serve:
     return serve
 
 
+def frame(content: bytes) -> bytes:
+    """``content`` after its length, as Kafka's protocol sends it."""
+    return struct.pack(">i", len(content)) + content
+
+
 def reply(content: bytes) -> Reply:
     """``content`` as an answer of Kafka's."""
 
     def send(connection: socket.socket, request: bytes) -> None:
-        answer = request[4:8] + content
-        connection.sendall(struct.pack(">i", len(answer)) + answer)
+        connection.sendall(frame(request[4:8] + content))
 
     return send
 
@@ -157,10 +161,10 @@ def forwarder(*targets: Address) -> Iterator[Peer]:
         target = targets[number % len(targets)]
         with socket.create_connection(target) as onward:
             onward.settimeout(20)
-            back = threading.Thread(target=_pipe, args=(onward, connection), daemon=True)
-            back.start()
+            return_thread = threading.Thread(target=_pipe, args=(onward, connection), daemon=True)
+            return_thread.start()
             _pipe(connection, onward)
-            back.join()
+            return_thread.join()
 
     with listening(serve) as peer:
         yield peer
@@ -176,16 +180,16 @@ def swallowing(target: Address, swallows: Swallows) -> Iterator[Peer]:
 
     After a lost message the connection stays open and forwards nothing more.
     """
-    over = threading.Event()
+    has_ended = threading.Event()
 
     def carry(source: socket.socket, sink: socket.socket, is_request: bool) -> None:
         with contextlib.suppress(OSError, struct.error):
             while True:
-                head = received(source, 4)
-                message = received(source, *struct.unpack(">i", head))
+                head = receive(source, 4)
+                message = receive(source, *struct.unpack(">i", head))
                 key = struct.unpack_from(">h", message)[0] if is_request else None
                 if swallows(key, len(message)):
-                    over.wait(60)
+                    has_ended.wait(60)
                     break
                 sink.sendall(head + message)
         for end in (source, sink):
@@ -194,17 +198,19 @@ def swallowing(target: Address, swallows: Swallows) -> Iterator[Peer]:
 
     def serve(connection: socket.socket, peer: Peer, number: int) -> None:
         with socket.create_connection(target) as onward:
-            back = threading.Thread(target=carry, args=(onward, connection, False), daemon=True)
-            back.start()
+            return_thread = threading.Thread(
+                target=carry, args=(onward, connection, False), daemon=True
+            )
+            return_thread.start()
             connection.settimeout(None)
             carry(connection, onward, True)
-            back.join()
+            return_thread.join()
 
     with listening(serve) as peer:
         try:
             yield peer
         finally:
-            over.set()
+            has_ended.set()
 
 
 def _pipe(source: socket.socket, sink: socket.socket) -> None:

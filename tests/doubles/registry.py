@@ -95,7 +95,7 @@ def _answers(tag: str) -> Iterator[tuple[str, tuple[str, bytes]]]:
         "application/vnd.docker.container.image.v1+json": config,
         "application/vnd.docker.image.rootfs.diff.tar.gzip": layer_blob,
     }
-    described = [
+    manifests = [
         {"mediaType": kind, "size": len(body), "digest": _digest(body)}
         for kind, body in parts.items()
     ]
@@ -103,8 +103,8 @@ def _answers(tag: str) -> Iterator[tuple[str, tuple[str, bytes]]]:
         {
             "schemaVersion": 2,
             "mediaType": _KIND,
-            "config": described[0],
-            "layers": described[1:],
+            "config": manifests[0],
+            "layers": manifests[1:],
         }
     ).encode()
     for name in (tag, _digest(manifest)):

@@ -57,7 +57,7 @@ class SeveralResolvers:
 
 
 class SilentResolver:
-    """Does not return by itself, like a hanging getaddrinfo; `release` ends its threads."""
+    """Blocks like a hanging getaddrinfo. `release` ends its threads."""
 
     def __init__(self, label: str = "silence") -> None:
         self._label = label
@@ -95,12 +95,12 @@ class TableAsked(SystemResolvers):
         return self._search
 
     def system(self) -> TableResolver:
-        return self._named("system")
+        return self._resolver("system")
 
     def dns(self, servers: tuple[str, ...]) -> TableResolver | SeveralResolvers:
         if len(servers) > 1 and all(server in self.resolvers for server in servers):
             return SeveralResolvers([self.resolvers[server] for server in servers])
-        return self._named(", ".join(servers))
+        return self._resolver(", ".join(servers))
 
-    def _named(self, label: str) -> TableResolver:
+    def _resolver(self, label: str) -> TableResolver:
         return self.resolvers.setdefault(label, TableResolver(label))

@@ -1,4 +1,4 @@
-"""What the AWS double takes for a change, what a change costs, and how it words what it finds."""
+"""The changes that the AWS double detects, their replacements, and its form of AWS's values."""
 
 import json
 from typing import Any
@@ -7,13 +7,13 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 from pulumi.runtime.rpc import UNKNOWN
 
-from tests.doubles.aws.cloud import Cloud, gone, reported
+from tests.doubles.aws.cloud import Cloud, error_line, is_missing
 from tests.doubles.aws.endpoints import same_document
 from tests.doubles.aws.instance_options import encoded_user_data, raw_user_data
-from tests.doubles.aws.kind import tags_found
+from tests.doubles.aws.kind import tags_of
 from tests.doubles.aws.names import partition, private_name, public_name
 from tests.doubles.aws.provider import KINDS
-from tests.doubles.plugin.kind import changed
+from tests.doubles.plugin.kind import changed_inputs
 
 INSTANCE = KINDS["aws:ec2/instance:Instance"]
 RULE = KINDS["aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"]
@@ -41,7 +41,7 @@ def root(**parts: Any) -> dict[str, Any]:
 def test_what_counts_as_a_change(
     state: dict[str, Any], inputs: dict[str, Any], expected: list[str]
 ) -> None:
-    assert changed(INSTANCE, state, inputs) == expected
+    assert changed_inputs(INSTANCE, state, inputs) == expected
 
 
 @pytest.mark.parametrize(
@@ -74,15 +74,15 @@ def test_a_rule_of_an_ipv4_range_is_updated_and_others_are_replaced() -> None:
     assert RULE.needs_replacement("securityGroupId", RANGE, RANGE | {"securityGroupId": "x"})
     group = GROUP | {"referencedSecurityGroupId": "other"}
     assert RULE.needs_replacement("description", group, group | {"description": "d"})
-    assert RULE.goes_first(group, group | {"description": "d"})
-    assert not RULE.goes_first(group, group | {"toPort": 2})
+    assert RULE.deletes_first(group, group | {"description": "d"})
+    assert not RULE.deletes_first(group, group | {"toPort": 2})
 
 
 def test_a_name_that_was_asked_for_makes_the_old_one_go_first() -> None:
     role = KINDS["aws:iam/role:Role"]
-    assert role.goes_first({"name": "r"}, {"name": "r", "__defaults": []})
-    assert not role.goes_first({"name": "r"}, {"name": "r", "__defaults": ["name"]})
-    assert not role.goes_first({"name": "r"}, {"name": "s", "__defaults": []})
+    assert role.deletes_first({"name": "r"}, {"name": "r", "__defaults": []})
+    assert not role.deletes_first({"name": "r"}, {"name": "r", "__defaults": ["name"]})
+    assert not role.deletes_first({"name": "r"}, {"name": "s", "__defaults": []})
 
 
 def test_a_preview_of_a_change_in_place_keeps_what_it_does_not_touch() -> None:
@@ -130,11 +130,11 @@ def test_the_providers_own_tags_are_not_the_programs() -> None:
         {"Key": "stage", "Value": "prod"},
         {"Key": "own", "Value": "1"},
     ]
-    assert tags_found(cloud, aws_tags, {}) == {
+    assert tags_of(cloud, aws_tags, {}) == {
         "tags": {"stage": "prod", "own": "1"},
         "tagsAll": {"owner": "me", "stage": "prod", "own": "1"},
     }
-    assert tags_found(cloud, aws_tags[:1], {"tags": {"owner": "me"}})["tags"] == {"owner": "me"}
+    assert tags_of(cloud, aws_tags[:1], {"tags": {"owner": "me"}})["tags"] == {"owner": "me"}
 
 
 @pytest.mark.parametrize(
@@ -157,9 +157,9 @@ def _error(code: str, message: str = "it says so") -> ClientError:
 
 
 def test_what_the_cloud_says_is_one_line() -> None:
-    assert reported(_error("VpcLimit", "too\n many")) == "DescribeVpcs: VpcLimit: too many"
+    assert error_line(_error("VpcLimit", "too\n many")) == "DescribeVpcs: VpcLimit: too many"
     nowhere = EndpointConnectionError(endpoint_url="http://127.0.0.1:1")
-    assert reported(nowhere) == 'Could not connect to the endpoint URL: "http://127.0.0.1:1"'
+    assert error_line(nowhere) == 'Could not connect to the endpoint URL: "http://127.0.0.1:1"'
 
 
 @pytest.mark.parametrize(
@@ -175,4 +175,4 @@ def test_what_the_cloud_says_is_one_line() -> None:
     ],
 )
 def test_which_errors_mean_that_it_is_gone(code: str, expected: bool) -> None:
-    assert gone(_error(code)) is expected
+    assert is_missing(_error(code)) is expected

@@ -19,8 +19,8 @@ def instances(world: World, id: str) -> dict[str, Any]:
 def test_private_names_come_and_go_with_the_vpcs_attributes(world: World) -> None:
     interface = world.interface(privateIps=["10.0.0.10"])
     assert interface["privateDnsName"] == "ip-10-0-0-10.us-west-2.compute.internal"
-    for off in ({"enableDnsHostnames": False}, {"enableDnsSupport": False}):
-        world.vpc.update(**{"enableDnsHostnames": True, "enableDnsSupport": True} | off)
+    for attribute_off in ({"enableDnsHostnames": False}, {"enableDnsSupport": False}):
+        world.vpc.update(**{"enableDnsHostnames": True, "enableDnsSupport": True} | attribute_off)
         assert interface.refresh() == []
         assert interface["privateDnsName"] == ""
 
@@ -72,11 +72,11 @@ def test_an_elastic_ip_moves(world: World) -> None:
         world.interface(),
         world.interface(),
     )
-    bound = world.make(
+    association = world.make(
         "EipAssociation", allocationId=address.id, networkInterfaceId=first_interface.id
     )
     world.make("EipAssociation", allocationId=address.id, networkInterfaceId=second_interface.id)
-    assert bound.read() is None
+    assert association.read() is None
     address.refresh()
     assert address["networkInterface"] == second_interface.id
 
@@ -164,7 +164,7 @@ def test_a_protected_instance_stays_unless_it_is_forced(world: World) -> None:
     assert broker.read() is None
 
 
-def attached(
+def attach_volume(
     world: World, volume: AwsResource, instance: AwsResource, **inputs: Any
 ) -> AwsResource:
     attachment_inputs = {"deviceName": "/dev/sdf"} | inputs
@@ -178,23 +178,23 @@ def test_a_volume_has_one_instance_in_its_own_zone(world: World) -> None:
     volume_in_other_zone = world.make("Volume", availabilityZone="us-west-2b", size=8)
     spare_volume = world.make("Volume", availabilityZone=world.zone, size=8)
     first_instance, second_instance = world.instance(), world.instance()
-    attached(world, volume, first_instance)
+    attach_volume(world, volume, first_instance)
     with pytest.raises(ProviderError, match=f"VolumeInUse: attached to {first_instance.id}"):
-        attached(world, volume, second_instance)
+        attach_volume(world, volume, second_instance)
     with pytest.raises(ProviderError, match=r"InvalidVolume\.ZoneMismatch: it is in us-west-2b"):
-        attached(world, volume_in_other_zone, first_instance)
+        attach_volume(world, volume_in_other_zone, first_instance)
     with pytest.raises(ProviderError, match="/dev/sdf is already in use"):
-        attached(world, spare_volume, first_instance)
+        attach_volume(world, spare_volume, first_instance)
     first_instance.delete()
     with pytest.raises(ProviderError, match=f"IncorrectState: {first_instance.id} is terminated"):
-        attached(world, spare_volume, first_instance)
-    assert attached(world, volume, second_instance).read() is not None
+        attach_volume(world, spare_volume, first_instance)
+    assert attach_volume(world, volume, second_instance).read() is not None
 
 
 def test_a_volume_outlives_its_instance_and_does_not_shrink(world: World) -> None:
     volume = world.make("Volume", availabilityZone=world.zone, size=8, type="gp3")
     broker = world.instance()
-    binding = attached(world, volume, broker)
+    binding = attach_volume(world, volume, broker)
     volume.update(size=16, throughput=500)
     assert (volume["size"], volume["throughput"], volume.refresh()) == (16, 500, [])
     with pytest.raises(ProviderError, match="has 16 GiB and cannot shrink to 8"):
@@ -215,6 +215,6 @@ def test_a_volume_outlives_its_instance_and_does_not_shrink(world: World) -> Non
 def test_how_a_volume_is_taken_off(world: World, inputs: dict[str, bool], state: str) -> None:
     volume = world.make("Volume", availabilityZone=world.zone, size=8)
     broker = world.instance()
-    attached(world, volume, broker, **inputs).delete()
+    attach_volume(world, volume, broker, **inputs).delete()
     instance = instances(world, broker.id)
     assert (instance["State"]["Name"], len(instance["BlockDeviceMappings"])) == (state, 1)

@@ -32,18 +32,20 @@ def test_every_input_is_one_of_the_official_plugins(token: str) -> None:
 def test_every_output_of_the_official_plugin_is_accounted_for(token: str) -> None:
     kind = KINDS[token]
     beside = official.outputs(token).keys() - official.inputs(token).keys()
-    assert beside == (kind.outputs | kind.absent) & beside, "neither computed nor named as absent"
+    assert beside == (kind.outputs | kind.missing_outputs) & beside, (
+        "neither computed nor named as absent"
+    )
     assert kind.outputs <= official.outputs(token).keys()
-    assert kind.absent <= beside
-    assert not kind.outputs & (kind.absent | kind.shape.keys())
+    assert kind.missing_outputs <= beside
+    assert not kind.outputs & (kind.missing_outputs | kind.shape.keys())
 
 
 @pytest.mark.parametrize("token", KINDS)
 def test_what_is_said_of_inputs_is_of_known_inputs(token: str) -> None:
     kind = KINDS[token]
-    for names in (kind.defaults.keys(), kind.in_place, kind.unordered, kind.settled_later):
+    for names in (kind.defaults.keys(), kind.in_place, kind.unordered, kind.computed_later):
         assert names <= kind.shape.keys()
-    assert kind.named is None or kind.named in kind.shape
+    assert kind.name_input is None or kind.name_input in kind.shape
     assert ("tags" in kind.shape) == ("tagsAll" in kind.outputs)
 
 
@@ -134,8 +136,8 @@ def test_a_resource_may_name_a_region_of_its_own() -> None:
     cloud.close()
 
 
-def checked(token: str, settings: dict[str, Any], **inputs: Any) -> protocol.CheckResponse:
-    """What the double makes of the inputs of a new resource `x`."""
+def check_response(token: str, settings: dict[str, Any], **inputs: Any) -> protocol.CheckResponse:
+    """The double's answer to the inputs of a new resource `x`."""
     double = AwsDouble()
     double.set_up({"region": "us-west-2", **settings})
     urn = f"urn:pulumi:stack::project::{token}::x"
@@ -150,12 +152,12 @@ def inputs_of(response: protocol.CheckResponse) -> dict[str, Any]:
 
 def test_checked_inputs_have_the_providers_tags_and_a_name() -> None:
     settings = {"defaultTags": '{"tags": {"owner": "me", "stage": "dev"}}'}
-    inputs = inputs_of(checked("aws:iam/role:Role", settings, tags={"stage": "prod"}))
+    inputs = inputs_of(check_response("aws:iam/role:Role", settings, tags={"stage": "prod"}))
     assert inputs["tags"] == {"stage": "prod"}
     assert inputs["tagsAll"] == {"owner": "me", "stage": "prod"}
     assert inputs["__defaults"] == ["name"]
     assert inputs["name"].startswith("x-") and len(inputs["name"]) == len("x-1234567")
-    named_inputs = inputs_of(checked("aws:iam/role:Role", {}, name="mine"))
+    named_inputs = inputs_of(check_response("aws:iam/role:Role", {}, name="mine"))
     assert (named_inputs["name"], named_inputs["__defaults"], named_inputs["tagsAll"]) == (
         "mine",
         [],
@@ -165,18 +167,20 @@ def test_checked_inputs_have_the_providers_tags_and_a_name() -> None:
 
 def test_tags_that_are_not_known_yet_make_all_tags_unknown() -> None:
     settings = {"defaultTags": '{"tags": {"owner": "me"}}'}
-    inputs = inputs_of(checked("aws:ec2/vpc:Vpc", settings, tags={"a": UNKNOWN}))
+    inputs = inputs_of(check_response("aws:ec2/vpc:Vpc", settings, tags={"a": UNKNOWN}))
     assert inputs["tagsAll"] == UNKNOWN
     assert "name" not in inputs
 
 
 def test_what_takes_no_tags_gets_none() -> None:
-    inputs = inputs_of(checked("aws:ec2/route:Route", {"defaultTags": '{"tags": {"a": "b"}}'}))
+    inputs = inputs_of(
+        check_response("aws:ec2/route:Route", {"defaultTags": '{"tags": {"a": "b"}}'})
+    )
     assert inputs == {"__defaults": []}
 
 
 def test_refused_inputs_are_said_with_the_reason() -> None:
-    response = checked(
+    response = check_response(
         "aws:ec2/vpcEndpoint:VpcEndpoint", {}, vpcEndpointType="GatewayLoadBalancer", dnsOptions={}
     )
     assert [(failure.property, failure.reason) for failure in response.failures or []] == [
@@ -194,7 +198,7 @@ def test_refused_inputs_are_said_with_the_reason() -> None:
 def test_unknown_types_functions_and_settings_are_refused_by_name() -> None:
     double = AwsDouble()
     with pytest.raises(ProviderError, match="aws:alb/loadBalancer:LoadBalancer is not impl"):
-        checked("aws:alb/loadBalancer:LoadBalancer", {})
+        check_response("aws:alb/loadBalancer:LoadBalancer", {})
     with pytest.raises(ProviderError, match="aws:acm/getCertificate:getCertificate is not impl"):
         asyncio.run(
             double.invoke(protocol.InvokeRequest("aws:acm/getCertificate:getCertificate", {}))

@@ -174,8 +174,8 @@ def test_it_is_made_stays_as_it_is_and_goes(world: World, token: str) -> None:
     resource = world.make(name, **inputs)
 
     assert list(not_implemented(resource.state, official.outputs(token))) == []
-    computed = {output for output, value in resource.state.items() if value is not None}
-    missing_outputs = resource.kind.outputs - computed
+    computed_outputs = {output for output, value in resource.state.items() if value is not None}
+    missing_outputs = resource.kind.outputs - computed_outputs
     assert missing_outputs <= {"primaryNameServer", "privateDns", "privateIp"}, "never computed"
     assert resource.refresh() == []
     created_state = resource.state

@@ -84,7 +84,7 @@ def test_records_are_found_by_their_whole_name(world: World) -> None:
 
 
 def test_a_record_that_was_deleted_comes_again(world: World) -> None:
-    """moto by itself refuses it as long as there is a later name."""
+    """moto refuses the record while there is a later name."""
     zone = world.private_zone
     record_inputs = {"zoneId": zone.id, "type": "A", "ttl": 60, "records": ["10.0.0.10"]}
     deleted_record = world.make("Record", name="again-1", **record_inputs)

@@ -1,4 +1,4 @@
-"""The Docker double's inputs, against the types of the official package, and what they become."""
+"""The Docker double's inputs, compared with the official package, and the engine's values."""
 
 import importlib.metadata
 import inspect
@@ -15,10 +15,10 @@ from pulumi._types import input_type_py_to_pulumi_names
 from pulumi.runtime.rpc import UNKNOWN
 
 from tests.doubles.docker.container_config import DETAILS, LISTS, nanoseconds
-from tests.doubles.docker.defaults import BELOW, filled
+from tests.doubles.docker.defaults import BELOW, with_defaults
 from tests.doubles.docker.install import VERSION, install_docker_double
 from tests.doubles.docker.provider import KINDS, DockerDouble
-from tests.doubles.plugin.kind import ProviderError, Shape, changed, not_implemented
+from tests.doubles.plugin.kind import ProviderError, Shape, changed_inputs, not_implemented
 from tests.doubles.plugin.values import plain, wrapped
 
 # Which class of the package describes the parts of an input.
@@ -51,8 +51,10 @@ def levels(shape: Shape, path: str = "") -> list[tuple[str, set[str]]]:
 def test_every_input_is_one_of_the_official_plugins(token: str) -> None:
     resource = token.rpartition(":")[2]
     for path, names in levels(KINDS[token].shape):
-        described = PARTS[resource][path] if path else f"{resource}Args"
-        assert names <= official(described), f"{path}: {names - official(described)}"
+        resource_description = PARTS[resource][path] if path else f"{resource}Args"
+        assert names <= official(resource_description), (
+            f"{path}: {names - official(resource_description)}"
+        )
 
 
 def test_what_outputs_have_besides_is_the_official_plugins() -> None:
@@ -134,7 +136,7 @@ def test_what_a_preview_does_not_know_is_not_checked() -> None:
 def test_what_counts_as_a_change(
     state: dict[str, Any], inputs: dict[str, Any], expected: list[str]
 ) -> None:
-    assert changed(CONTAINER, state, inputs) == expected
+    assert changed_inputs(CONTAINER, state, inputs) == expected
 
 
 def test_only_these_changes_spare_the_container() -> None:
@@ -166,7 +168,7 @@ def test_other_durations_are_refused(text: str) -> None:
 
 def test_defaults_are_filled_in_and_named() -> None:
     inputs = {"restart": "always", "ports": [{"internal": 1, "ip": "::1"}, UNKNOWN], "labels": []}
-    inputs_with_defaults = filled(inputs, dict(CONTAINER.defaults), CONTAINER.shape)
+    inputs_with_defaults = with_defaults(inputs, dict(CONTAINER.defaults), CONTAINER.shape)
     assert inputs_with_defaults["ports"] == [
         {"internal": 1, "ip": "::1", "protocol": "tcp", "__defaults": ["protocol"]},
         UNKNOWN,
@@ -183,7 +185,9 @@ def test_defaults_are_filled_in_and_named() -> None:
 
 LEAVES = st.booleans() | st.text() | st.integers(-(2**31), 2**31) | st.just(0.5)
 VALUES = st.recursive(
-    LEAVES, lambda below: st.lists(below) | st.dictionaries(st.text(), below), max_leaves=20
+    LEAVES,
+    lambda children: st.lists(children) | st.dictionaries(st.text(), children),
+    max_leaves=20,
 )
 
 

@@ -30,14 +30,14 @@ def server(name: bytes) -> Iterator[int]:
         def serve() -> None:
             with contextlib.suppress(OSError):
                 while True:
-                    accepted, _ = listening.accept()
-                    threading.Thread(target=answer, args=(accepted,), daemon=True).start()
+                    connection, _ = listening.accept()
+                    threading.Thread(target=answer, args=(connection,), daemon=True).start()
 
         threading.Thread(target=serve, daemon=True).start()
         yield listening.getsockname()[1]
 
 
-def said(port: int) -> bytes:
+def greeting_at(port: int) -> bytes:
     with socket.create_connection((HOST, port), timeout=10) as connection:
         return connection.recv(10)
 
@@ -48,12 +48,12 @@ def test_a_port_leads_to_its_target_and_to_no_dead_one() -> None:
         targets = {1: (HOST, first_port), 2: (HOST, second_port), 3: dead_target}
         forwarder = Forwarder(by_port=ports_of(targets, base))
         with forwarding(forwarder):
-            assert [said(base + id) for id in (1, 2)] == [b"one", b"two"]
-            assert said(base + 3) == b""
+            assert [greeting_at(base + id) for id in (1, 2)] == [b"one", b"two"]
+            assert greeting_at(base + 3) == b""
             while len(forwarder.healthy) < len(targets):
                 time.sleep(0.01)
             assert not forwarder.healthy[dead_target]
-            assert {said(base) for _ in range(6)} == {b"one", b"two"}
+            assert {greeting_at(base) for _ in range(6)} == {b"one", b"two"}
 
 
 def test_a_silent_connection_is_dropped() -> None:

@@ -13,11 +13,11 @@ def watching(
 
     An error ends the thread and fails the test in the end, unless it is one of ``passing``.
     """
-    over = threading.Event()
+    has_ended = threading.Event()
     failures: list[BaseException] = []
 
     def watch() -> None:
-        while not over.wait(seconds):
+        while not has_ended.wait(seconds):
             try:
                 look()
             except passing:
@@ -31,7 +31,7 @@ def watching(
     try:
         yield
     finally:
-        over.set()
+        has_ended.set()
         thread.join(120)
     assert not failures, failures
     assert not thread.is_alive(), "its last call has not returned"

@@ -1,6 +1,5 @@
 """Pulumi projects for tests on a moto server: real CLI, own home and backend, the double."""
 
-import json
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -40,9 +39,7 @@ class Project(project.Project):
 
     def state(self) -> list[dict[str, Any]]:
         """The AWS resources in the stack's state."""
-        state = json.loads(self.run("stack", "export"))
-        resources = state["deployment"].get("resources", [])
-        return [resource for resource in resources if resource["type"].startswith("aws:")]
+        return [resource for resource in self.resources() if resource["type"].startswith("aws:")]
 
     def types(self) -> list[str]:
         """The sorted types of the resources in the stack's state, with repetitions."""

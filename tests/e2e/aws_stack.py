@@ -49,8 +49,8 @@ class Stack:
     def instances(self) -> dict[str, dict[str, Any]]:
         """The running instances, by name."""
         ec2 = self.server.client("ec2")
-        running = [{"Name": "instance-state-name", "Values": ["running"]}]
-        reservations = ec2.describe_instances(Filters=running)["Reservations"]
+        running_filter = [{"Name": "instance-state-name", "Values": ["running"]}]
+        reservations = ec2.describe_instances(Filters=running_filter)["Reservations"]
         return {
             next(tag["Value"] for tag in instance["Tags"] if tag["Key"] == "Name"): instance
             for reservation in reservations

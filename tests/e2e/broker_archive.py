@@ -84,16 +84,18 @@ def ensure() -> None:
         shutil.rmtree(folder)
 
 
-def _record(recorded: Recording, java: list[str], classes: str, folder: Path) -> None:
-    plain, secured, controller = free_ports(3)
+def _record(recording: Recording, java: list[str], classes: str, folder: Path) -> None:
+    plain_port, secured_port, controller_port = free_ports(3)
     _write_stores(folder)
     (folder / "log4j2.properties").write_text(LOGGING)
     settings = folder / "server.properties"
     settings.write_text(
-        SETTINGS.format(folder=folder, plain=plain, secured=secured, controller=controller)
+        SETTINGS.format(
+            folder=folder, plain=plain_port, secured=secured_port, controller=controller_port
+        )
     )
-    logging = f"-Dlog4j2.configurationFile={(folder / 'log4j2.properties').as_uri()}"
-    tool = [*java, logging, "-cp", classes, "kafka.tools.StorageTool", "format"]
+    log_option = f"-Dlog4j2.configurationFile={(folder / 'log4j2.properties').as_uri()}"
+    tool = [*java, log_option, "-cp", classes, "kafka.tools.StorageTool", "format"]
     environment = jvm_environment()
     subprocess.run(
         [*tool, "-t", CLUSTER_ID, "-c", settings],
@@ -101,15 +103,15 @@ def _record(recorded: Recording, java: list[str], classes: str, folder: Path) ->
     )  # fmt: skip
     (folder / "server.log").unlink()
     broker = subprocess.Popen(
-        [*java, *recorded.options, logging, "-cp", classes, MAIN_CLASS, settings],
+        [*java, *recording.options, log_option, "-cp", classes, MAIN_CLASS, settings],
         cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
         _await_start(broker, folder / "server.log")
-        _use({"bootstrap.servers": f"localhost:{plain}"})
+        _use({"bootstrap.servers": f"localhost:{plain_port}"})
         _use(
             {
-                "bootstrap.servers": f"localhost:{secured}",
+                "bootstrap.servers": f"localhost:{secured_port}",
                 "security.protocol": "SSL",
                 "ssl.ca.location": str(folder / "authority.pem"),
                 "ssl.certificate.location": str(folder / "node.pem"),
@@ -118,7 +120,7 @@ def _record(recorded: Recording, java: list[str], classes: str, folder: Path) ->
         )
         broker.terminate()
         broker.wait(END_SECONDS)
-        recorded.keep()
+        recording.keep()
     finally:
         broker.kill()
         broker.wait()

@@ -41,7 +41,7 @@ class Traffic:
     producer: SteadyProducer
     transactional: TransactionalProducer
     group: GroupReader
-    writing: contextlib.ExitStack
+    producer_contexts: contextlib.ExitStack
     """Ends both producers."""
 
     def assert_whole(self, since: float, *other_producers: SteadyProducer) -> str:
@@ -56,14 +56,14 @@ class Traffic:
             self._await_records_without_offset(producer)
         assert self.transactional.failed == []
         self.group.await_records_once("transactions", list(self.transactional.committed))
-        once = [
+        record_bodies = [
             body for place, body in self.group.current_records().items() if place[0] == TOPICS[0]
         ]
-        assert len(once) == len(set(once)), "and none was written twice"
-        waited = longest_wait_of_a_partition(
+        assert len(record_bodies) == len(set(record_bodies)), "and none was written twice"
+        longest_seconds = longest_wait_of_a_partition(
             acknowledgement for acknowledgement in acknowledged if acknowledgement.when >= since
         )
-        return f"longest time of a partition without an acknowledgement {waited:.1f} s"
+        return f"longest time of a partition without an acknowledgement {longest_seconds:.1f} s"
 
     def _await_records_without_offset(self, producer: SteadyProducer) -> None:
         """Waits for the acknowledged records without an offset."""
@@ -85,10 +85,10 @@ def traffic_of(stack: Deployment) -> Iterator[Traffic]:
     servers = bootstrap(stack, "EXTERNAL")
     for topic in TOPICS:
         led_by_every_broker(servers, topic)
-    with GroupReader(servers, "readers", TOPICS) as group, contextlib.ExitStack() as writing:
-        producer = writing.enter_context(SteadyProducer(servers, "steady", len(REPLICAS)))
-        transactional = writing.enter_context(TransactionalProducer(servers, "transactions"))
-        yield Traffic(producer, transactional, group, writing)
+    with GroupReader(servers, "readers", TOPICS) as group, contextlib.ExitStack() as contexts:
+        producer = contexts.enter_context(SteadyProducer(servers, "steady", len(REPLICAS)))
+        transactional = contexts.enter_context(TransactionalProducer(servers, "transactions"))
+        yield Traffic(producer, transactional, group, contexts)
 
 
 def records(producer: SteadyProducer) -> dict[tuple[str, int, int], bytes]:
@@ -163,13 +163,13 @@ def restarted_ids(old_pids: dict[int, int], stack: Deployment) -> list[int]:
 
 @contextlib.contextmanager
 def update_with_restarted(
-    stack: Deployment, enough: Callable[[list[int]], bool]
+    stack: Deployment, is_enough: Callable[[list[int]], bool]
 ) -> Iterator[subprocess.Popen[str]]:
-    """An update that has restarted ``enough`` brokers, by their ids. It ends within the block."""
+    """An update in which ``is_enough`` is true for the restarted ids. It ends within the block."""
     old_pids = stack.pids()
     with stack.updating() as child:
         end = time.monotonic() + PATIENCE
-        while not enough(restarted_ids(old_pids, stack)):
+        while not is_enough(restarted_ids(old_pids, stack)):
             assert child.poll() is None and time.monotonic() < end, output_if_ended(child)
             time.sleep(0.05)
         yield child
@@ -183,10 +183,12 @@ def output_if_ended(child: subprocess.Popen[str]) -> str:
 def kill_engine(stack: Deployment, child: subprocess.Popen[str]) -> None:
     """Kills the CLI ``child``, and waits until all processes of Pulumi have ended. Brokers keep
     running."""
-    below = psutil.Process(child.pid).children(recursive=True)
+    child_processes = psutil.Process(child.pid).children(recursive=True)
     child.send_signal(signal.SIGKILL)
     child.wait(PATIENCE)
-    pulumi_processes = [process for process in below if "kafka.Kafka" not in _arguments(process)]
+    pulumi_processes = [
+        process for process in child_processes if "kafka.Kafka" not in _arguments(process)
+    ]
     psutil.wait_procs(pulumi_processes, PATIENCE)
     assert stack.pulumi("cancel", "--yes").returncode == 0
 

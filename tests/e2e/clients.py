@@ -17,48 +17,48 @@ KCAT = ("timeout", str(SECONDS), "kcat", "-X", "broker.address.family=v4")
 
 @dataclass(frozen=True)
 class Client:
-    """The commands with which brokers are asked from one place."""
+    """The commands of Kafka clients at one place."""
 
     kcat_command: tuple[str, ...] = KCAT
     earshot_command: tuple[str, ...] = (sys.executable, "-m", "earshot")
 
     def listing(self, bootstrap: str) -> list[str]:
         """The lines of `kcat -L` without topics."""
-        reported = self._kcat(["-b", bootstrap, "-L", "-m", "20"])
-        assert reported.returncode == 0, reported.stdout + reported.stderr
-        lines = reported.stdout.splitlines()
+        output = self._kcat(["-b", bootstrap, "-L", "-m", "20"])
+        assert output.returncode == 0, output.stdout + output.stderr
+        lines = output.stdout.splitlines()
         return lines[: next(i for i, line in enumerate(lines) if line.endswith(" topics:"))]
 
     def refusal(self, bootstrap: str) -> str:
         """The error of `kcat -L`, which must fail."""
-        reported = self._kcat(["-b", bootstrap, "-L", "-m", "5"])
-        assert reported.returncode != 0, reported.stdout
-        return reported.stderr
+        output = self._kcat(["-b", bootstrap, "-L", "-m", "5"])
+        assert output.returncode != 0, output.stdout
+        return output.stderr
 
     def produce(self, bootstrap: str, topic: str, record: str) -> None:
-        reported = self._produce(bootstrap, topic, record, 30)
-        assert reported.returncode == 0, reported.stderr
+        output = self._produce(bootstrap, topic, record, 30)
+        assert output.returncode == 0, output.stderr
 
     def consume(self, bootstrap: str, topic: str, count: int) -> list[str]:
         """The first ``count`` records of ``topic``."""
         words = ["-b", bootstrap, "-C", "-t", topic, "-o", "beginning", "-c", str(count)]
-        reported = self._kcat(words)
-        assert reported.returncode == 0, reported.stderr
-        return reported.stdout.splitlines()
+        output = self._kcat(words)
+        assert output.returncode == 0, output.stderr
+        return output.stdout.splitlines()
 
     def failure(self, bootstrap: str, topic: str) -> str:
         """The error of kcat for a record that cannot be delivered."""
-        reported = self._produce(bootstrap, topic, "lost", 5)
-        assert reported.returncode != 0 and "Delivery failed" in reported.stderr, reported.stderr
-        return reported.stderr
+        output = self._produce(bootstrap, topic, "lost", 5)
+        assert output.returncode != 0 and "Delivery failed" in output.stderr, output.stderr
+        return output.stderr
 
     def examine(self, bootstrap: str) -> Report:
         """The report of `earshot doctor --bootstrap`."""
         words = ["doctor", "--bootstrap", bootstrap, "--format", "json"]
-        reported = _run(self.earshot_command, words)
-        assert reported.returncode in (0, 1, 3), reported.stderr
-        report = read_report(reported.stdout, "the doctor's report")
-        assert report.exit_code == reported.returncode
+        output = _run(self.earshot_command, words)
+        assert output.returncode in (0, 1, 3), output.stderr
+        report = read_report(output.stdout, "the doctor's report")
+        assert report.exit_code == output.returncode
         return report
 
     def _produce(
@@ -91,3 +91,12 @@ def _run(
     command: Sequence[str], arguments: Sequence[str], record: str = ""
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*command, *arguments], input=record, capture_output=True, text=True)
+
+
+def kcat_listing(source: str, advertised: str, broker: int = 0) -> list[str]:
+    """The lines that `kcat -L` prints for a cluster of one broker."""
+    return [
+        f"Metadata for all topics (from broker {source}):",
+        " 1 brokers:",
+        f"  broker {broker} at {advertised} (controller)",
+    ]

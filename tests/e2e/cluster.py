@@ -99,8 +99,8 @@ def local_plan(
     return spec, _spread(plan(spec, names), blocks)
 
 
-def _spread(planned: ClusterPlan, blocks: Sequence[Sequence[int]]) -> ClusterPlan:
-    """Every listener on a free port of its own instead of consecutive ones."""
+def _spread(plan: ClusterPlan, blocks: Sequence[Sequence[int]]) -> ClusterPlan:
+    """Every listener gets its own free port, instead of consecutive ones."""
     ports = {block[0]: block for block in blocks}
 
     def moved(node: Node, index: int) -> Node:
@@ -118,8 +118,8 @@ def _spread(planned: ClusterPlan, blocks: Sequence[Sequence[int]]) -> ClusterPla
         )
         return node.model_copy(update={"listeners": listeners})
 
-    nodes = tuple(moved(node, index) for index, node in enumerate(planned.nodes))
-    return planned.model_copy(update={"nodes": nodes})
+    nodes = tuple(moved(node, index) for index, node in enumerate(plan.nodes))
+    return plan.model_copy(update={"nodes": nodes})
 
 
 @dataclass
@@ -162,14 +162,14 @@ class Cluster:
     def reset(self) -> None:
         """Restores the planned nodes after a test. Unchanged running nodes are not touched."""
         directories = {node.id: self.node_directory(node.id) for node in self.plan.nodes}
-        changed = [
+        changed_settings = [
             id for id, folder in directories.items() if id in self.extra or running(folder) is None
         ]
         self.extra.clear()
-        for id in changed:
+        for id in changed_settings:
             self.stop(id)
-        if changed:
-            self.start(*changed)
+        if changed_settings:
+            self.start(*changed_settings)
 
     def pid(self, id: int) -> int:
         return self._record(id).pid
@@ -182,8 +182,8 @@ class Cluster:
             f"{listener.name}://{listeners.get(listener.name, listener.advertised)}"
             for listener in node.listeners
         ]
-        changed = {"advertised.listeners": ",".join(values)}
-        self.extra[id] = self.extra.get(id, {}) | changed
+        changed_settings = {"advertised.listeners": ",".join(values)}
+        self.extra[id] = self.extra.get(id, {}) | changed_settings
         self.stop(id)
         self.start(id)
 
@@ -198,13 +198,13 @@ class Cluster:
         node = self.plan.node(id)
         directory = self.node_directory(id)
         node = node.model_copy(update={"log_dir": str(directory / "log")})
-        changed = self.extra.get(id, {})
+        changed_settings = self.extra.get(id, {})
         lines = [
             line
             for line in server_properties(self.plan, node).splitlines()
-            if line.partition("=")[0] not in changed
+            if line.partition("=")[0] not in changed_settings
         ]
-        lines += [f"{key}={value}" for key, value in changed.items()]
+        lines += [f"{key}={value}" for key, value in changed_settings.items()]
         (directory / "server.log").unlink(missing_ok=True)
         java = find_java().executable
         launch = Launch(id, directory, "\n".join(lines) + "\n", self.heap, VERSION, java, self.jars)
@@ -225,18 +225,18 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def running_cluster(planned: ClusterPlan, **settings: Any) -> Iterator[Cluster]:
-    """The running brokers of ``planned``. They are stopped and their data removed at the end.
+def running_cluster(plan: ClusterPlan, **settings: Any) -> Iterator[Cluster]:
+    """The running brokers of ``plan``. They are stopped and their data removed at the end.
 
     ``settings`` are fields of Cluster (`heap`, `name`, `extra`).
     """
     directory = Path(tempfile.mkdtemp(prefix="earshot-cluster-"))
-    cluster = Cluster(planned, directory, kafka_broker_jars(VERSION), **settings)
+    cluster = Cluster(plan, directory, kafka_broker_jars(VERSION), **settings)
     try:
         cluster.start()
         yield cluster
     finally:
-        with ThreadPoolExecutor(len(planned.nodes)) as pool:
+        with ThreadPoolExecutor(len(plan.nodes)) as pool:
             # no client waits for a hand-over of leadership
-            list(pool.map(lambda node: stop(cluster.node_directory(node.id), 0.5), planned.nodes))
+            list(pool.map(lambda node: stop(cluster.node_directory(node.id), 0.5), plan.nodes))
         shutil.rmtree(directory, ignore_errors=True)

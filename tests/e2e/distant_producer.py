@@ -59,16 +59,16 @@ class DistantProducer:
 
     def __exit__(self, kind: object, *_details: object) -> None:
         try:
-            reported, _ = self._process.communicate(timeout=FLUSH_SECONDS + 60)
+            result_text, _ = self._process.communicate(timeout=FLUSH_SECONDS + 60)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.communicate()
             raise
         if kind is None:
-            self._read(reported)
+            self._read(result_text)
 
-    def _read(self, reported: str) -> None:
-        results = json.loads(reported)
+    def _read(self, result_text: str) -> None:
+        results = json.loads(result_text)
         self.acknowledged = [
             Acknowledged(**acknowledgement) for acknowledgement in results["acknowledged"]
         ]
@@ -95,14 +95,14 @@ def main(file: str, topic: str) -> None:
         known_brokers = producer.known_brokers()
     # by what it has learned: the addresses that it began with may be gone
     records = read_all(",".join(known_brokers.values()), topic, len(REPLICAS), client)
-    reported = {
+    result_text = {
         "acknowledged": [asdict(acknowledgement) for acknowledgement in producer.acknowledged],
         "failed": producer.failed,
         "sent": producer.sent,
         "known_brokers": known_brokers,
         "found": [(*place, body.decode("latin-1")) for place, body in records.items()],
     }
-    print(json.dumps(reported))
+    print(json.dumps(result_text))
 
 
 if __name__ == "__main__":

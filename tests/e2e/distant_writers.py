@@ -18,12 +18,12 @@ from earshot.validation.client import Errors, failure_of
 SECONDS = 20
 
 
-def written(settings: Mapping[str, Any], topic: str) -> str:
+def write_result(settings: Mapping[str, Any], topic: str) -> str:
     """`written`, or the word for the error."""
-    errors, ended = Errors(), ["timeout"]
+    errors, results = Errors(), ["timeout"]
 
     def end(error: KafkaError | None, _message: object) -> None:
-        ended[0] = "written" if error is None else failure_of(error).error
+        results[0] = "written" if error is None else failure_of(error).error
 
     settings_of_producer = {
         "log_level": 0,
@@ -34,13 +34,13 @@ def written(settings: Mapping[str, Any], topic: str) -> str:
     producer.produce(topic, b"a record", on_delivery=end)
     producer.flush(SECONDS + 5)
     first_error = errors.first()
-    return first_error.error if first_error is not None and ended[0] == "timeout" else ended[0]
+    return first_error.error if first_error is not None and results[0] == "timeout" else results[0]
 
 
 def main() -> None:
     clients = json.loads(Path(sys.argv[1]).read_text())
     with ThreadPoolExecutor() as pool:  # some of them get no answer
-        json.dump(list(pool.map(lambda client: written(*client), clients)), sys.stdout)
+        json.dump(list(pool.map(lambda client: write_result(*client), clients)), sys.stdout)
 
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ class Engine:
 
     address: str
     started: bool = False
-    """Whether the tests started it. Otherwise other users may have containers on it."""
+    """True if the tests started the engine. Otherwise other users may have containers on it."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -88,16 +88,16 @@ class Engine:
 class Daemon:
     """The directories of one dockerd, everything below two of them.
 
-    ``run`` is short, for a path of a socket has at most 107 bytes; ``data`` is on a real disk,
-    for overlay2 does not work on every temporary file system.
+    ``run`` is short: the path of a socket has at most 107 bytes. ``data_folder`` is on a real disk:
+    overlay2 does not work on every temporary file system.
     """
 
     run: Path
-    data: Path
+    data_folder: Path
     _child: subprocess.Popen[bytes] | None = field(default=None, repr=False, compare=False)
 
     @classmethod
-    def fresh(cls) -> Daemon:
+    def start_fresh(cls) -> Daemon:
         parent = cache.root() / "docker"
         parent.mkdir(parents=True, exist_ok=True)
         return cls(
@@ -124,7 +124,7 @@ class Daemon:
     def start(self, prefix: Sequence[str] = (), options: Sequence[str] = ()) -> None:
         """Starts it with the command ``prefix``, and waits until it answers."""
         command = [
-            *prefix, "dockerd", "--host", self.address, "--data-root", str(self.data),
+            *prefix, "dockerd", "--host", self.address, "--data-root", str(self.data_folder),
             "--exec-root", str(self.run / "exec"), "--pidfile", str(self.pid_file),
             "--log-level", "warn", *options,
         ]  # fmt: skip
@@ -169,10 +169,10 @@ class Daemon:
             with contextlib.suppress(docker.errors.DockerException, OSError):
                 self._empty()
         self.halt()
-        for folder in (self.run, self.data):
+        for folder in (self.run, self.data_folder):
             unmount_below(folder)
             shutil.rmtree(folder, ignore_errors=True)
-        remaining_folders = [folder for folder in (self.run, self.data) if folder.exists()]
+        remaining_folders = [folder for folder in (self.run, self.data_folder) if folder.exists()]
         assert not remaining_folders, f"left of a Docker engine: {remaining_folders}"
 
     def _empty(self) -> None:
@@ -220,7 +220,7 @@ def refusal(environment: Mapping[str, str] = os.environ) -> str | None:
 def own_engine() -> Iterator[Engine]:
     """An engine in the machine's own network namespace. It is removed completely at the end."""
     with _only_one() as record:
-        daemon = Daemon.fresh()
+        daemon = Daemon.start_fresh()
         record(daemon)
         with restored_rules():
             try:
@@ -253,7 +253,7 @@ def _only_one() -> Iterator[Any]:
         def record(daemon: Daemon) -> None:
             file.seek(0)
             file.truncate()
-            json.dump({"run": str(daemon.run), "data": str(daemon.data)}, file)
+            json.dump({"run": str(daemon.run), "data": str(daemon.data_folder)}, file)
             file.flush()
 
         yield record
@@ -272,8 +272,8 @@ def _recorded_daemon(text: str) -> Daemon | None:
 @contextlib.contextmanager
 def engine_for_tests() -> Iterator[Engine]:
     """A running engine, or an own one. Otherwise the test is skipped, in CI failed."""
-    if (shared := os.environ.get(shared_engine.ADDRESS)) is not None:
-        yield Engine(shared, started=True)
+    if (shared_address := os.environ.get(shared_engine.ADDRESS)) is not None:
+        yield Engine(shared_address, started=True)
         return
     address = named_address()
     if answers(address):

@@ -1,4 +1,4 @@
-"""Docker hosts beside each other on this machine, each in a network namespace of its own.
+"""Several Docker hosts on this machine, each in its own network namespace.
 
 A host is a namespace with an engine in it: own bridge, own packet rules, own images and data. All
 hosts and this machine meet on one switch (a bridge in a namespace that no engine touches), so a
@@ -41,11 +41,11 @@ class Host:
     engine: Engine
     daemon: Daemon = field(repr=False)
     certificates: Path | None = None
-    """With these (ca.pem, cert.pem, key.pem) the engine also speaks TLS on the network."""
+    """The folder of ca.pem, cert.pem and key.pem: the engine serves TLS with them."""
 
     @property
     def url(self) -> str:
-        """The address of the engine for a stack: on the network with TLS, else its socket."""
+        """The address of the engine for a stack: on the network with TLS, otherwise its socket."""
         return f"tcp://{self.address}:{TLS_PORT}" if self.certificates else self.engine.address
 
     def inside(self, *command: str) -> list[str]:
@@ -85,25 +85,26 @@ class Network:
             certificates.mkdir(parents=True)
             self_signed(certificates, f"IP:{address}")
             shutil.copy(certificates / "cert.pem", certificates / "ca.pem")
-        daemon = Daemon.fresh()
+        daemon = Daemon.start_fresh()
         self._cleanup.callback(daemon.stop)
         engine = Engine(daemon.address, started=True)
         new_host = Host(namespace, address, engine, daemon, certificates)
         new_host.start_engine()
         return new_host
 
-    def machine(self, *, routed: bool = True) -> tuple[str, str]:
-        """Adds a machine. Returns its namespace and address. Without ``routed`` it reaches no other
-        network."""
+    def machine(self, *, is_routed: bool = True) -> tuple[str, str]:
+        """Adds a machine. Returns its namespace and address.
+
+        Without ``is_routed`` the machine reaches no other network."""
         number = next(self._count)
         address = str(self.subnet[number])
         namespace = f"{self.name}-{number}"
         _add_namespace(namespace, self._cleanup)
-        self.plug(namespace, "eth0", address, routed=routed)
+        self.plug(namespace, "eth0", address, is_routed=is_routed)
         return namespace, address
 
     def plug(
-        self, namespace: str | None, device: str, address: str, *, routed: bool = True
+        self, namespace: str | None, device: str, address: str, *, is_routed: bool = True
     ) -> None:
         """Gives ``namespace`` (None: this machine's own) a device on the switch."""
         end = f"p{address.rpartition('.')[2]}"
@@ -113,7 +114,7 @@ class Network:
         in_namespace = () if namespace is None else ("-n", namespace)
         _ip(*in_namespace, "address", "add", f"{address}/{self.subnet.prefixlen}", "dev", device)
         _ip(*in_namespace, "link", "set", device, "up")
-        if namespace is not None and routed:
+        if namespace is not None and is_routed:
             _ip(*in_namespace, "route", "add", "default", "via", self.gateway)
 
 

@@ -49,11 +49,11 @@ class DockerStack(Deployment):
 
     def up(self, *flags: str, repair: bool = True, refresh: bool = True) -> str:
         """Runs the steps of `make up`, or some of them. Returns their output."""
-        repaired = self.repair() if repair else ""
+        repair_output = self.repair() if repair else ""
         flags = (*flags, "--refresh") if refresh else flags
         completed = self.pulumi("up", "--yes", "--skip-preview", *flags, timeout=600)
-        assert completed.returncode == 0, self.reported(repaired + completed.stdout)
-        return repaired + completed.stdout
+        assert completed.returncode == 0, self.with_logs(repair_output + completed.stdout)
+        return repair_output + completed.stdout
 
     def repair(self) -> str:
         """Runs the step of `make up` before Pulumi's refresh. Returns its output."""
@@ -65,7 +65,7 @@ class DockerStack(Deployment):
             make.repair(spec, self.stack, state, lines.append)
         return "".join(f"{line}\n" for line in lines)
 
-    def reported(self, output: str) -> str:
+    def with_logs(self, output: str) -> str:
         """``output`` and the end of the double's log."""
         logs = self.folder.glob("home/plugins/*/double.log")
         return output + "".join(path.read_text()[-3000:] for path in logs)
@@ -79,7 +79,7 @@ class DockerStack(Deployment):
         """The ids of existing containers, by node id."""
         with contextlib.closing(self.engine.client()) as client:
             # the list alone: one of them may be gone before it is looked at
-            containers = client.api.containers(all=True, filters=self._own())
+            containers = client.api.containers(all=True, filters=self._own_containers())
             return {
                 int(container["Labels"][labels.NODE]): str(container["Id"])
                 for container in containers
@@ -88,7 +88,7 @@ class DockerStack(Deployment):
     def volumes(self) -> dict[int, str]:
         """The names of existing volumes, by node id."""
         with contextlib.closing(self.engine.client()) as client:
-            volumes = client.volumes.list(filters=self._own())
+            volumes = client.volumes.list(filters=self._own_containers())
             by_node = {volume.attrs["Labels"].get(labels.NODE): volume.name for volume in volumes}
         return {int(node): name for node, name in by_node.items() if node is not None}
 
@@ -98,7 +98,7 @@ class DockerStack(Deployment):
         return container
 
     @contextlib.contextmanager
-    def watched(self) -> Iterator[list[ContainerEvent]]:
+    def recorded_events(self) -> Iterator[list[ContainerEvent]]:
         """The events of the stack's containers within the block; the list is filled at the end.
 
         Events are read as they happen, because an engine keeps only its last 256.
@@ -116,8 +116,8 @@ class DockerStack(Deployment):
                 yield events
             finally:
                 listening.terminate()
-                reported, _ = listening.communicate()
-        for line in reported.splitlines():
+                event_lines, _ = listening.communicate()
+        for line in event_lines.splitlines():
             when, action, id = line.split()
             events.append(ContainerEvent(int(when) / 1e9, action, int(id)))
 
@@ -157,15 +157,15 @@ class DockerStack(Deployment):
     def remove_all(self) -> None:
         """Removes all parts of the stack from the engine."""
         with contextlib.closing(self.engine.client()) as client:
-            for container in client.containers.list(all=True, filters=self._own()):
+            for container in client.containers.list(all=True, filters=self._own_containers()):
                 with contextlib.suppress(docker.errors.NotFound):
                     container.remove(force=True, v=True)
-            for network in client.networks.list(filters=self._own()):
+            for network in client.networks.list(filters=self._own_containers()):
                 network.remove()
-            for volume in client.volumes.list(filters=self._own()):
+            for volume in client.volumes.list(filters=self._own_containers()):
                 volume.remove()
 
-    def _own(self) -> dict[str, str]:
+    def _own_containers(self) -> dict[str, str]:
         return {"label": f"{labels.STACK}={self.stack}"}
 
 
@@ -176,7 +176,7 @@ def template() -> dict[str, Any]:
 
 
 def docker_cluster(image: str, brokers: int = 3, **settings: Any) -> dict[str, Any]:
-    """The template's cluster on the substitute image, with its own names and ports.
+    """The template's cluster with the double of `apache/kafka`, with its own names and ports.
 
     ``settings`` replace those of the template. There are ports for nine brokers and for
     controllers.
@@ -199,7 +199,7 @@ def docker_cluster(image: str, brokers: int = 3, **settings: Any) -> dict[str, A
     }
 
 
-def seen_from_outside(cluster: dict[str, Any], outside: Outside, base: str) -> dict[str, Any]:
+def with_outside_name(cluster: dict[str, Any], outside: Outside, base: str) -> dict[str, Any]:
     """``cluster`` with a name for outside clients, which containers can resolve."""
     name = outside.call(f"kafka-{secrets.token_hex(3)}.example.com")
     return cluster | {
@@ -209,7 +209,7 @@ def seen_from_outside(cluster: dict[str, Any], outside: Outside, base: str) -> d
     }
 
 
-def resolving_with(outside: Outside) -> dict[str, Any]:
+def resolver_config(outside: Outside) -> dict[str, Any]:
     """The gate's configuration for names that only ``outside`` resolves."""
     return {"names": {"resolvers": {"external": [outside.address]}, "timeout": 5}}
 

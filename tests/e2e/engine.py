@@ -1,4 +1,4 @@
-"""The real Pulumi engine on a project of its own: backend, home, and the program of this tree."""
+"""The real Pulumi engine on its own project: backend, home, and the program of this tree."""
 
 import contextlib
 import json
@@ -131,12 +131,12 @@ class Deployment:
 
 def living_processes(processes: Iterable[psutil.Process]) -> list[psutil.Process]:
     """The processes that have not ended. A zombie has ended."""
-    living = []
+    living_processes = []
     for process in processes:
         with contextlib.suppress(psutil.NoSuchProcess):
             if process.status() != psutil.STATUS_ZOMBIE and process.is_running():
-                living.append(process)
-    return living
+                living_processes.append(process)
+    return living_processes
 
 
 def local_cluster(brokers: int = 3, **settings: Any) -> dict[str, Any]:
@@ -178,8 +178,8 @@ def deployment(
         "PULUMI_CONFIG_PASSPHRASE": PASSPHRASE,
     }
     new_deployment = Deployment(folder, environment, dict(cluster or local_cluster()), stack=stack)
-    created = new_deployment.pulumi("stack", "init", stack)
-    assert created.returncode == 0, created.stdout
+    init = new_deployment.pulumi("stack", "init", stack)
+    assert init.returncode == 0, init.stdout
     try:
         yield new_deployment
     finally:

@@ -145,7 +145,7 @@ def settings(stack: Deployment, hosts: dict[str, str], name: str) -> Settings:
     }
 
 
-def interrupted(stack: Deployment, interrupt: str, draw: random.Random) -> str:
+def interrupt_update(stack: Deployment, interrupt: str, draw: random.Random) -> str:
     """Interrupts an update, during which a client with old addresses connects.
 
     Returns the output of an update that completed its step in spite of the interrupt; else an empty
@@ -184,10 +184,10 @@ def test_every_step_is_gone_on_with_or_taken_back(
     stack.cluster |= old_settings
     while "run again" in up(stack):
         pass
-    began, continuations = time.monotonic(), []
+    start_time, continuations = time.monotonic(), []
     while True:
         stack.cluster |= new_settings
-        if output := interrupted(stack, interrupt, draw):
+        if output := interrupt_update(stack, interrupt, draw):
             continuations.append("made all the same")
         else:
             continuations.append(draw.choice(("gone on with", "taken back")))
@@ -202,10 +202,11 @@ def test_every_step_is_gone_on_with_or_taken_back(
     assert leaving_by_listener(stack) == {
         listener["name"]: False for listener in new_settings["listeners"]
     }
-    waited = traffic.assert_whole(began)
+    longest_wait_text = traffic.assert_whole(start_time)
     record_property(
         MEASURED,
         f"{change}, {interrupt} in each step (seed {SEED}), then {', '.join(continuations)}: "
         f"{len(traffic.producer.acknowledged)} records acknowledged so far and "
-        f"{len(traffic.transactional.committed)} committed, none lost and none twice; {waited}",
+        f"{len(traffic.transactional.committed)} committed, none lost and none twice; "
+        f"{longest_wait_text}",
     )

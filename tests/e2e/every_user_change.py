@@ -19,29 +19,35 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSecured]:
     """Three running brokers with two users."""
     cluster = secure_cluster()
     cluster["validation"]["records"] = 0
-    cluster["security"]["users"] = [named("app"), named("other")]
+    cluster["security"]["users"] = [user_settings("app"), user_settings("other")]
     with deployment(tmp_path_factory.mktemp("users") / "p", cluster) as new_stack:
         new_stack.up()
         yield LocalSecured(new_stack)
 
 
-def named(name: str) -> dict[str, Any]:
+def user_settings(name: str) -> dict[str, Any]:
     return {"name": name, "prefixes": [f"{name}-"]}
 
 
 Change = Callable[[dict[str, Any], dict[str, Any]], Any]
 """A change of `security`, and of the listener for clients."""
 CHANGES: Mapping[str, Change] = {
-    "a user renamed": lambda security, _: security.update(users=[named("app3"), named("other")]),
-    "a user removed": lambda security, _: security.update(users=[named("app3")]),
-    "a user added": lambda security, _: security.update(users=[named("app3"), named("new")]),
-    "a user comes back": lambda security, _: security.update(users=[named("app"), named("new")]),
+    "a user renamed": lambda security, _: security.update(
+        users=[user_settings("app3"), user_settings("other")]
+    ),
+    "a user removed": lambda security, _: security.update(users=[user_settings("app3")]),
+    "a user added": lambda security, _: security.update(
+        users=[user_settings("app3"), user_settings("new")]
+    ),
+    "a user comes back": lambda security, _: security.update(
+        users=[user_settings("app"), user_settings("new")]
+    ),
     "other prefixes": lambda security, _: security["users"][0].update(prefixes=["x-"]),
     "other passwords": lambda security, _: security.update(
         password_numbers={"app": 2, "validator": 2}
     ),
     "another mechanism": lambda security, _: security.update(mechanism="SCRAM-SHA-256"),
-    "a user removed under it": lambda security, _: security.update(users=[named("app")]),
+    "a user removed under it": lambda security, _: security.update(users=[user_settings("app")]),
     "a listener with another": lambda _, listener: listener.update(mechanism="SCRAM-SHA-512"),
     "a listener without": lambda _, listener: listener.pop("mechanism"),
     "the first mechanism": lambda security, _: security.update(mechanism="SCRAM-SHA-512"),

@@ -62,7 +62,7 @@ def _key(resource: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _provider_texts(former: Any, current: Any) -> Iterator[tuple[str, str]]:
-    """The provider's texts in ``old``, each with the text in the same place of ``current``."""
+    """The provider's texts in ``former``, each with the text in the same place of ``current``."""
     if isinstance(former, dict) and isinstance(current, dict):
         for key in former.keys() & current.keys():
             is_pid = key == "pid"
@@ -86,6 +86,6 @@ def _with_replacements(document: dict[str, Any], places: Mapping[str, str]) -> d
     # longer ones first: an address may be the beginning of another
     words = "|".join(re.escape(place) for place in sorted(places, key=len, reverse=True))
     pattern = re.compile(rf"(?<![0-9a-f.])(?:{words})(?![0-9a-f])")
-    replaced = pattern.sub(lambda match: places[match[0]], json.dumps(document))
-    result: dict[str, Any] = json.loads(replaced)
+    replaced_text = pattern.sub(lambda match: places[match[0]], json.dumps(document))
+    result: dict[str, Any] = json.loads(replaced_text)
     return result

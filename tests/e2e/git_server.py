@@ -44,13 +44,12 @@ def serving(folder: Path) -> Iterator[Path]:
         thread.join()
 
 
-def publish(bare: Path, tag: str) -> None:
-    """Creates a repository at ``bare`` whose ``tag`` has this checkout's files, uncommitted ones
-    too."""
-    subprocess.run(["git", "init", "--quiet", "--bare", bare], check=True)
+def publish(repository: Path, tag: str) -> None:
+    """Creates a bare ``repository``. Its ``tag`` has this checkout's files, committed or not."""
+    subprocess.run(["git", "init", "--quiet", "--bare", repository], check=True)
     identity = {f"GIT_{role}_{field}": "test@example.com"
            for role in ("AUTHOR", "COMMITTER") for field in ("NAME", "EMAIL")}  # fmt: skip
-    environment = {**os.environ, **identity, "GIT_DIR": str(bare), "GIT_WORK_TREE": str(ROOT)}
+    environment = {**os.environ, **identity, "GIT_DIR": str(repository), "GIT_WORK_TREE": str(ROOT)}
 
     def git(*words: str) -> str:
         return subprocess.run(

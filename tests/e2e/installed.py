@@ -19,7 +19,7 @@ def bare_environment(folder: Path) -> Path:
 
 
 def wheel_environment(folder: Path) -> Path:
-    """The same with the wheel of this checkout, installed without the network."""
+    """Like `bare_environment`, with the wheel of this checkout, installed without the network."""
     environment = bare_environment(folder)
     builds = folder / "builds"
     builds.mkdir()

@@ -121,7 +121,7 @@ class Seed:
     id: str
     hostname: str
 
-    def written(self) -> Sequence[str]:
+    def write_files(self) -> Sequence[str]:
         """Writes the files. Returns Docker's options for them."""
         (self.folder / "user-data").write_bytes(self.user_data)
         meta_data = f"instance-id: {self.id}\nlocal-hostname: {self.hostname}\n"
@@ -149,7 +149,7 @@ def instance(
     new_instance = Instance(engine, f"earshot-test-{id}", id)
     options = [f"--name={new_instance.container}", f"--hostname={hostname}", *RUN_OPTIONS]
     options += [f"--network={network}", f"--ip={address}"]
-    options += Seed(seed, user_data.encode(), id, hostname).written()
+    options += Seed(seed, user_data.encode(), id, hostname).write_files()
     options += [f"--device={volume.device}:{volume.device_in_instance()}" for volume in volumes]
     options += [f"--add-host={name}:{ip}" for name, ip in (hosts or {}).items()]
     try:

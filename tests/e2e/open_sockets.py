@@ -40,7 +40,7 @@ class OpenSocket:
     """An address at which a process listens."""
 
     process: str
-    """Its name in SECURITY.md, or its command line without one."""
+    """The process's name in SECURITY.md, or its command line if it has none."""
     address: str
     port: int
 

@@ -95,6 +95,11 @@ class Project:
     def outputs(self) -> dict[str, Any]:
         return dict(json.loads(self.run("stack", "output", "--json")))
 
+    def resources(self) -> list[dict[str, Any]]:
+        """The resources in the stack's state."""
+        state = json.loads(self.run("stack", "export"))
+        return list(state["deployment"].get("resources", []))
+
     def _with_plugin_logs(self, output: str) -> str:
         logs = self.folder.glob("home/plugins/*/double.log")
         return output + "".join(path.read_text()[-3000:] for path in logs)

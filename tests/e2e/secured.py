@@ -34,7 +34,7 @@ Stack = TypeVar("Stack", bound=Deployment)
 
 @dataclass
 class Secured(Generic[Stack]):
-    """The stack, and what was visible of all processes while it was created."""
+    """The stack, and the visible texts of all processes while it was created."""
 
     deployment: Stack
     process_texts: set[str] = field(default_factory=set)

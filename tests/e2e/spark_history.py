@@ -17,7 +17,7 @@ ANSWERS = ("environment", "jobs", "stages", "executors", "sql?details=true&planD
 """The paths of the interface for programs."""
 
 
-def planted(events: Path, secret: str) -> Path:
+def plant_secret(events: Path, secret: str) -> Path:
     """Copies the one log in ``events`` as that of another job, which shows ``secret``."""
     (log,) = events.iterdir()
     name = log.name.removesuffix(".inprogress")
@@ -45,7 +45,7 @@ def web_pages(events: Path, folder: Path) -> dict[str, str]:
     ):
         address = f"http://127.0.0.1:{port}"
         pages: dict[str, str] = {}
-        for id in _known(address, len(list(events.iterdir()))):
+        for id in _application_ids(address, len(list(events.iterdir()))):
             paths = [f"/history/{id}/{page}/" for page in PAGES]
             paths += [f"/api/v1/applications/{id}/{answer}" for answer in ANSWERS]
             pages |= {path: _read(address + path) for path in paths}
@@ -55,7 +55,7 @@ def web_pages(events: Path, folder: Path) -> dict[str, str]:
         return pages
 
 
-def _known(address: str, count: int) -> list[str]:
+def _application_ids(address: str, count: int) -> list[str]:
     end = time.monotonic() + SECONDS
     while True:
         try:

@@ -22,7 +22,8 @@ SSHD = "/usr/sbin/sshd"
 SEPARATION = Path("/run/sshd")
 
 
-def _unwrapped(*command: str) -> Sequence[str]:
+def unwrapped(*command: str) -> Sequence[str]:
+    """The command as it is, for this machine."""
     return command
 
 
@@ -31,7 +32,7 @@ def ssh_host(
     folder: Path,
     hosts: Mapping[str, str],
     address: str = LOOPBACK,
-    wrap: Callable[..., Sequence[str]] = _unwrapped,
+    wrap: Callable[..., Sequence[str]] = unwrapped,
 ) -> Iterator[Path]:
     """A folder for PATH with an `ssh` that knows the machine as `bastion`; ``hosts`` by name.
 

@@ -98,7 +98,7 @@ class SteadyProducer(Background):
         turn = time.monotonic()
         while not self.over.is_set() and self.sent < MOST_RECORDS:
             self._send()
-            # after a stop it goes on at its rate, and does not catch up
+            # after a stop it continues at its rate, and does not catch up
             turn = max(turn + 1 / PER_SECOND, time.monotonic())
             while (seconds_left := turn - time.monotonic()) > 0:
                 self._producer.poll(seconds_left)

@@ -89,26 +89,26 @@ def main() -> None:
 
 def _as_another_user(look: Any, question: dict[str, Any]) -> Any:
     """The user of this process opens the folder; the unprivileged user does the rest."""
-    opened = os.open(question["folder"], os.O_PATH) if "folder" in question else None
+    opened_descriptors = os.open(question["folder"], os.O_PATH) if "folder" in question else None
     if os.getuid() == 0:
         os.setgroups([])
         os.setegid(NOBODY)
         os.seteuid(NOBODY)
     try:
-        return look(question, opened)
+        return look(question, opened_descriptors)
     finally:
         if os.getuid() == 0:
             os.seteuid(0)
             os.setegid(0)
-        if opened is not None:
-            os.close(opened)
+        if opened_descriptors is not None:
+            os.close(opened_descriptors)
 
 
-def _files(question: dict[str, Any], opened: int) -> dict[str, list[str]]:
+def _files(question: dict[str, Any], opened_descriptors: int) -> dict[str, list[str]]:
     secrets = [secret.encode() for secret in question["secrets"]]
     files: dict[str, list[str]] = {"read": [], "holds": []}
     with contextlib.suppress(PermissionError):
-        for parent, _, names, within in os.fwalk(".", dir_fd=opened):
+        for parent, _, names, within in os.fwalk(".", dir_fd=opened_descriptors):
             for name in names:
                 path = f"{parent}/{name}".removeprefix("./")
                 with contextlib.suppress(OSError):
@@ -130,9 +130,9 @@ def _ports(question: dict[str, Any], _: None) -> list[tuple[int, str, str]]:
 
 def _answers(port: int, jar: str) -> list[tuple[int, str, str]]:
     rpc_question = _frame(3, struct.pack(">qi", 1, len(SPARK_RPC)), SPARK_RPC)
-    answers = [("http", _said(port, HTTP)), ("py4j", _said(port, PY4J))]
-    spark = [("spark rpc", _said(port, rpc_question))]
-    spark.append(("spark jar", _said(port, _frame(6, _text(f"/jars/{jar}")))))
+    answers = [("http", _first_answer(port, HTTP)), ("py4j", _first_answer(port, PY4J))]
+    spark = [("spark rpc", _first_answer(port, rpc_question))]
+    spark.append(("spark jar", _first_answer(port, _frame(6, _text(f"/jars/{jar}")))))
     answers += spark
     if any(content for _, content in spark):
         answers += [("spark block", _block(port, number)) for number in range(BLOCKS)]
@@ -150,17 +150,17 @@ def _text(text: str) -> bytes:
 
 
 @contextlib.contextmanager
-def _connected(port: int) -> Iterator[socket.socket]:
+def _connect(port: int) -> Iterator[socket.socket]:
     with socket.socket() as new_socket:
         new_socket.settimeout(SECONDS)
         new_socket.connect(("127.0.0.1", port))
         yield new_socket
 
 
-def _said(port: int, question: bytes) -> bytes:
+def _first_answer(port: int, question: bytes) -> bytes:
     """The answer, up to a pause of 0.3 s."""
     content = b""
-    with contextlib.suppress(OSError), _connected(port) as connection:
+    with contextlib.suppress(OSError), _connect(port) as connection:
         connection.sendall(question)
         connection.settimeout(0.3)
         while len(content) < MOST and (chunk := connection.recv(1 << 16)):
@@ -172,7 +172,7 @@ def _block(port: int, number: int) -> bytes:
     """The content of a broadcast block of Spark, or the answer instead of it."""
     name = f"broadcast_{number}_piece0"
     stream_request = b"\0" + _text("app") + _text("driver") + struct.pack(">i", 1) + _text(name)
-    with contextlib.suppress(OSError, struct.error), _connected(port) as connection:
+    with contextlib.suppress(OSError, struct.error), _connect(port) as connection:
         received = connection.makefile("rb")
 
         def exchange(question: bytes) -> bytes:

@@ -34,7 +34,7 @@ KAFKA = "127.0.0.1"
 
 
 @dataclasses.dataclass(frozen=True)
-class Behind:
+class ForwardedStack:
     """A stack whose clients come through a forwarder of this test."""
 
     stack: Deployment
@@ -47,7 +47,7 @@ class Behind:
 
 
 @pytest.fixture(scope="module")
-def behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Behind]:
+def forwarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForwardedStack]:
     """Three brokers, one name and a port for each: up and validated through the forwarder."""
     cluster = local_cluster(validation={"records": 0, "deadline": 120})
     external = cluster["listeners"][1]
@@ -66,15 +66,15 @@ def behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Behind]:
         deployment(tmp_path_factory.mktemp("behind") / "p", cluster) as stack,
     ):
         stack.up()
-        yield Behind(stack, forwarder, base)
+        yield ForwardedStack(stack, forwarder, base)
 
 
 @pytest.fixture
-def mapped(behind: Behind) -> Iterator[Behind]:
-    """The same; the ports lead where they led before, afterwards."""
-    old_targets = dict(behind.forwarder.by_port)
-    yield behind
-    behind.forwarder.by_port.update(old_targets)
+def remapped(forwarded: ForwardedStack) -> Iterator[ForwardedStack]:
+    """Like `forwarded`. The targets of all ports are restored after the test."""
+    old_targets = dict(forwarded.forwarder.by_port)
+    yield forwarded
+    forwarded.forwarder.by_port.update(old_targets)
 
 
 def cells(report: Report) -> dict[int, Cell]:
@@ -82,7 +82,7 @@ def cells(report: Report) -> dict[int, Cell]:
 
 
 def failures(report: Report) -> dict[int, tuple[Stage | None, str]]:
-    """By broker, the failed stage and the cause."""
+    """The failed stage and the cause, by broker."""
     return {
         id: (cell.failed_stage, cell.cause.kind if cell.cause else "")
         for id, cell in cells(report).items()
@@ -90,16 +90,18 @@ def failures(report: Report) -> dict[int, tuple[Stage | None, str]]:
     }
 
 
-def test_the_whole_matrix_passes_through_a_port_per_broker(behind: Behind) -> None:
-    report = read_report((behind.stack.root.parent / "report.json").read_bytes(), "report.json")
+def test_the_whole_matrix_passes_through_a_port_per_broker(forwarded: ForwardedStack) -> None:
+    report = read_report((forwarded.stack.root.parent / "report.json").read_bytes(), "report.json")
     assert report.exit_code == 0
     assert {cell.verdict for cell in report.cells} == {Verdict.PASS}
-    contract = behind.contract
-    assert contract.listener("EXTERNAL").bootstrap == f"localhost:{behind.base}"
-    places = [str(at) for listener, _, at in contract.places if listener.name == "EXTERNAL"]
-    assert places == [f"localhost:{behind.base + id}" for id in IDS]
-    assert behind.forwarder.connections > len(IDS)
-    second_output = behind.stack.up()
+    contract = forwarded.contract
+    assert contract.listener("EXTERNAL").bootstrap == f"localhost:{forwarded.base}"
+    places = [
+        str(address) for listener, _, address in contract.places if listener.name == "EXTERNAL"
+    ]
+    assert places == [f"localhost:{forwarded.base + id}" for id in IDS]
+    assert forwarded.forwarder.connections > len(IDS)
+    second_output = forwarded.stack.up()
     assert (
         "unchanged" in second_output
         and "created" not in second_output
@@ -108,75 +110,79 @@ def test_the_whole_matrix_passes_through_a_port_per_broker(behind: Behind) -> No
 
 
 @pytest.mark.combination
-def test_sparks_records_pass_through_a_port_per_broker(behind: Behind) -> None:
-    validation = behind.stack.cluster["validation"]
+def test_sparks_records_pass_through_a_port_per_broker(forwarded: ForwardedStack) -> None:
+    validation = forwarded.stack.cluster["validation"]
     validation["records"] = 300
     try:
-        behind.stack.up()
+        forwarded.stack.up()
     finally:
         validation["records"] = 0
-    report = read_report((behind.stack.root.parent / "report.json").read_bytes(), "report.json")
+    report = read_report((forwarded.stack.root.parent / "report.json").read_bytes(), "report.json")
     assert {delivery.verdict for delivery in report.delivery} == {Verdict.PASS}
-    behind.stack.up()
+    forwarded.stack.up()
 
 
-def test_a_time_out_below_the_brokers_is_named_before_clients_are_cut_off(behind: Behind) -> None:
-    preview = behind.stack.pulumi("preview")
+def test_a_time_out_below_the_brokers_is_named_before_clients_are_cut_off(
+    forwarded: ForwardedStack,
+) -> None:
+    preview = forwarded.stack.pulumi("preview")
     assert preview.returncode == 0
     assert "KL025" in preview.stdout and "drops them after 350 s without traffic" in preview.stdout
 
 
-def test_a_port_that_leads_to_another_broker_is_named(mapped: Behind) -> None:
-    ports = mapped.forwarder.by_port
-    ports[mapped.base + 2] = ports[mapped.base + 3]
-    assert failures(examine(mapped.contract)) == {2: (Stage.METADATA, "misrouted")}
+def test_a_port_that_leads_to_another_broker_is_named(remapped: ForwardedStack) -> None:
+    ports = remapped.forwarder.by_port
+    ports[remapped.base + 2] = ports[remapped.base + 3]
+    assert failures(examine(remapped.contract)) == {2: (Stage.METADATA, "misrouted")}
 
 
-def test_a_port_that_spreads_over_brokers_is_named(mapped: Behind) -> None:
-    ports = mapped.forwarder.by_port
-    ports[mapped.base + 1] = ports[mapped.base]
-    assert failures(examine(mapped.contract)) == {1: (Stage.METADATA, "misrouted")}
+def test_a_port_that_spreads_over_brokers_is_named(remapped: ForwardedStack) -> None:
+    ports = remapped.forwarder.by_port
+    ports[remapped.base + 1] = ports[remapped.base]
+    assert failures(examine(remapped.contract)) == {1: (Stage.METADATA, "misrouted")}
 
 
-def test_an_unhealthy_target_is_named_and_the_others_pass(mapped: Behind) -> None:
+def test_an_unhealthy_target_is_named_and_the_others_pass(remapped: ForwardedStack) -> None:
     (closed_port,) = free_ports(1)
-    mapped.forwarder.by_port[mapped.base + 1] = [(KAFKA, closed_port)]
-    report = examine(mapped.contract)
+    remapped.forwarder.by_port[remapped.base + 1] = [(KAFKA, closed_port)]
+    report = examine(remapped.contract)
     (cell,) = [
         report_cell for report_cell in report.cells if report_cell.verdict is not Verdict.PASS
     ]
     assert (cell.listener, cell.broker, cell.failed_stage) == ("EXTERNAL", 1, Stage.BOOTSTRAP)
 
 
-def test_a_bootstrap_that_leads_nowhere_fails_although_all_brokers_answer(mapped: Behind) -> None:
-    mapped.forwarder.by_port[mapped.base] = []
-    report = examine(mapped.contract)
+def test_a_bootstrap_that_leads_nowhere_fails_although_all_brokers_answer(
+    remapped: ForwardedStack,
+) -> None:
+    remapped.forwarder.by_port[remapped.base] = []
+    report = examine(remapped.contract)
     assert report.exit_code == 1
     (cell,) = [
         report_cell for report_cell in report.cells if report_cell.verdict is not Verdict.PASS
     ]
-    assert str(cell.address) == f"localhost:{mapped.base}"
+    assert str(cell.address) == f"localhost:{remapped.base}"
 
 
-def test_the_gate_refuses_a_forwarder_that_chooses_the_broker(behind: Behind) -> None:
-    address = behind.stack.cluster["listeners"][1]["address"]
-    pids = behind.stack.pids()
+def test_the_gate_refuses_a_forwarder_that_chooses_the_broker(forwarded: ForwardedStack) -> None:
+    address = forwarded.stack.cluster["listeners"][1]["address"]
+    pids = forwarded.stack.pids()
     address["path"] = {"per_broker": False, "ends_tls": True}
     try:
-        refusal = behind.stack.refusal("--skip-preview")
+        refusal = forwarded.stack.refusal("--skip-preview")
     finally:
         address["path"] = {"idle_seconds": 350}
     assert "KL024" in refusal and "spreads them over 3 brokers" in refusal
     assert "ends TLS" in refusal
-    assert behind.stack.pids() == pids
+    assert forwarded.stack.pids() == pids
 
 
 NAME = "broker-{id}.kafka.test"
 BOOTSTRAP = "bootstrap.kafka.test"
 
 
-def named(hosts: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    """``command`` with a file of hosts of its own."""
+def run_with_hosts(hosts: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    """Runs ``command`` with its own hosts file."""
     script = f'mount --bind {hosts} /etc/hosts && exec "$@"'
     return subprocess.run(
         ["unshare", "--map-root-user", "--mount", "sh", "-c", script, "sh", *command],
@@ -237,7 +243,7 @@ def test_a_name_per_broker_that_tls_shows(software: str, tmp_path: Path) -> None
     hosts = tmp_path / "hosts"
     lines = ["127.0.0.1 localhost", *(f"127.0.0.1 {name}" for name in [*names, BOOTSTRAP])]
     hosts.write_text("\n".join(lines) + "\n")
-    if shutil.which("unshare") is None or named(hosts, "true").returncode:
+    if shutil.which("unshare") is None or run_with_hosts(hosts, "true").returncode:
         lacking("a mount namespace of its own (unshare --map-root-user --mount)")
     secure = {node.id: node.listener("SECURE") for node in cluster_plan.nodes}
     bound_ports = {
@@ -255,7 +261,7 @@ def test_a_name_per_broker_that_tls_shows(software: str, tmp_path: Path) -> None
         doctor += ["--client-config", str(client), "--format", "json"]
 
         with gateway(software, tmp_path, configuration, port):
-            completed = named(hosts, *doctor)
+            completed = run_with_hosts(hosts, *doctor)
         assert completed.returncode == 0, completed.stdout + completed.stderr
         assert json.loads(text)["listeners"][0]["bootstrap"] == f"{BOOTSTRAP}:{port}"
 
@@ -266,7 +272,7 @@ def test_a_name_per_broker_that_tls_shows(software: str, tmp_path: Path) -> None
         }[software]
         assert mistake[0] in configuration
         with gateway(software, tmp_path, configuration.replace(*mistake), port):
-            completed_with_mistake = named(hosts, *doctor)
+            completed_with_mistake = run_with_hosts(hosts, *doctor)
         assert completed_with_mistake.returncode == 1
         report = read_report(completed_with_mistake.stdout.encode(), "doctor")
         (cell,) = [

@@ -41,12 +41,12 @@ NAMES = ("INTERNAL", "EXTERNAL")
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
     _, plan = local_plan(brokers=1)
-    with running_cluster(plan) as started:
-        yield started
+    with running_cluster(plan) as running_brokers:
+        yield running_brokers
 
 
 @pytest.fixture
-def wrong(cluster: Cluster) -> Contract:
+def wrong_contract(cluster: Cluster) -> Contract:
     return cluster.contract.identified(ANOTHER)
 
 
@@ -69,21 +69,25 @@ def check_all_strange(report: Report, contract: Contract) -> None:
     assert admin.list_topics(timeout=10).topics == {}
 
 
-def test_the_doctor_fails_every_cell(wrong: Contract) -> None:
-    check_all_strange(examine(wrong), wrong)
+def test_the_doctor_fails_every_cell(wrong_contract: Contract) -> None:
+    check_all_strange(examine(wrong_contract), wrong_contract)
 
 
-def test_an_address_that_the_user_gives_does_not_speak_for_another_cluster(wrong: Contract) -> None:
-    bootstrap = parse_address(address(wrong, "INTERNAL"))
-    report = examine(wrong, bootstrap=[bootstrap])
-    check_all_strange(report, wrong)
+def test_an_address_that_the_user_gives_does_not_speak_for_another_cluster(
+    wrong_contract: Contract,
+) -> None:
+    bootstrap = parse_address(address(wrong_contract, "INTERNAL"))
+    report = examine(wrong_contract, bootstrap=[bootstrap])
+    check_all_strange(report, wrong_contract)
     assert report.notes == (
         f"{bootstrap} belongs to cluster {CLUSTER_ID}, not to {ANOTHER} of the contract",
     )
 
 
-def test_the_validation_fails_every_cell(wrong: Contract) -> None:
-    check_all_strange(run.validate(wrong, run.ValidationOptions(deadline=120)), wrong)
+def test_the_validation_fails_every_cell(wrong_contract: Contract) -> None:
+    check_all_strange(
+        run.validate(wrong_contract, run.ValidationOptions(deadline=120)), wrong_contract
+    )
 
 
 def test_a_contract_of_an_earlier_release_is_compared_with_nothing(cluster: Cluster) -> None:
@@ -95,10 +99,10 @@ def test_a_contract_of_an_earlier_release_is_compared_with_nothing(cluster: Clus
 
 
 def test_the_command_says_which_cluster_answers(
-    wrong: Contract, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    wrong_contract: Contract, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "contract.json"
-    file.write_text(wrong.to_json())
+    file.write_text(wrong_contract.to_json())
     assert earshot(["doctor", "--contract", str(file)]) == 1
     output = " ".join(capsys.readouterr().out.split())
     assert f"cluster test (id {ANOTHER})" in output
@@ -106,12 +110,12 @@ def test_the_command_says_which_cluster_answers(
 
 
 def test_readiness_does_not_take_another_clusters_broker_for_its_own(cluster: Cluster) -> None:
-    at = address(cluster.contract, "INTERNAL")
+    broker_address = address(cluster.contract, "INTERNAL")
     RunningCluster(cluster.directory, CLUSTER_ID, deadline=20).wait_for([1])
     with pytest.raises(EarshotError) as caught:
         RunningCluster(cluster.directory, ANOTHER, deadline=20).wait_for([1])
     assert str(caught.value).startswith(
-        f"broker 1: cluster {CLUSTER_ID} answers at {at}\n  allowed: cluster {ANOTHER}"
+        f"broker 1: cluster {CLUSTER_ID} answers at {broker_address}\n  allowed: cluster {ANOTHER}"
     )
 
 
@@ -126,9 +130,9 @@ def test_sparks_driver_and_executors_see_which_cluster_it_is(cluster: Cluster) -
     probed_routes = [(route.listener, route.broker, *route.address, True) for route in routes]
     (probe_result,) = prober(probed_routes, 5.0)([])
     assert {answer["cluster_id"] for answer in probe_result["reached"]} == {CLUSTER_ID}
-    opening = SessionStart(SparkSettings())
+    session_start = SessionStart(SparkSettings())
     try:
-        spark, end = opening.session(100), Deadline(60)
+        spark, end = session_start.session(100), Deadline(60)
         assert routes_to_other_clusters(spark, routes, options, CLUSTER_ID, end) == {}
         assert routes_to_other_clusters(spark, routes, options, ANOTHER, end) == {
             route.key: RouteProblem(
@@ -138,7 +142,7 @@ def test_sparks_driver_and_executors_see_which_cluster_it_is(cluster: Cluster) -
             for route in routes
         }
     finally:
-        opening.close()
+        session_start.close()
 
 
 def test_a_second_cluster_on_the_same_ports_is_refused(cluster: Cluster, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What the AWS double refuses, and what it keeps of a resource made in part, through the real CLI.
+"""The AWS double with the real CLI: refused inputs, and the state of partly created resources.
 
 Stacks that come up, change and go on the double are in the tests of the product.
 """

@@ -166,7 +166,7 @@ account = aws.Provider(
 
 
 def test_a_provider_of_the_program_s_own_reaches_the_plugin(project: Project) -> None:
-    """The stack's own settings lead to no AWS at all."""
+    """The stack's own settings reach no AWS."""
     (endpoints,) = project.server.endpoints()
     project.configure(endpoints=[{"ec2": "http://127.0.0.1:1"}], region="eu-west-1")
     program = cluster(brokers=1).replace(", remote=True)", ", remote=True, opts=OPTS)")
@@ -194,25 +194,25 @@ def test_a_wait_ends_with_the_command(project: Project) -> None:
     command = ["pulumi", "up", "--yes", "--skip-preview", "--non-interactive"]
     with nodes_reporting(project.server) as nodes:
         nodes.mute.add(1)
-        running = subprocess.Popen(
+        update = subprocess.Popen(
             command, cwd=project.folder, env=project.environment, stdout=subprocess.DEVNULL
         )
         try:
-            until(lambda: attached(project.server))
-            hosts = hosts_below(running.pid)
+            until(lambda: attached_volumes(project.server))
+            hosts = hosts_below(update.pid)
             assert hosts
-            running.send_signal(signal.SIGINT)
-            assert running.wait(30) != 0
+            update.send_signal(signal.SIGINT)
+            assert update.wait(30) != 0
             psutil.wait_procs(hosts, timeout=10)
             assert not [host for host in hosts if host.is_running()]
         finally:
-            running.kill()
-            running.wait()
+            update.kill()
+            update.wait()
     project.run("cancel", "--yes")
 
 
-def attached(server: MotoServer) -> bool:
-    """Whether a data volume, known by its size, is attached to an instance."""
+def attached_volumes(server: MotoServer) -> bool:
+    """True for each data volume, known by its size, that is attached to an instance."""
     volumes = server.client("ec2").describe_volumes()["Volumes"]
     return any(volume["Size"] == 1 and volume["Attachments"] for volume in volumes)
 

@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 FOLDER = Path(".earshot", "stacks", STACK, "kafka", "security")
 DOUBLES = ("tests.doubles.aws.server", "plugins/resource-aws-")
-"""In the command lines of AWS's double and of its plugin's."""
+"""Words in the command lines of the AWS double and of its plugin."""
 OPEN: dict[str, Any] = {"deletion_protection": False, "data": "delete"}
 
 
@@ -52,14 +52,14 @@ def replaced_instances(preview: str) -> set[str]:
 
 
 def current_secrets(stack: Stack) -> dict[str, str]:
-    """By file, the secrets that the update has made."""
+    """The secrets that the update has created so far, by file."""
     with contextlib.suppress(FileNotFoundError):
         return secrets_in(stack.project.folder / FOLDER)
     return {}
 
 
 def assert_nothing_got(attack: Attack, stack: Stack) -> None:
-    """No secret of the stack, by another user beside its update; a planted one would be found."""
+    """Another user got no secret during the update, but finds a planted one."""
     secrets = current_secrets(stack)
     assert {"node-1.pem", "app.password"} <= secrets.keys()
     processes = {socket.process for socket in attack.sockets.values()}
@@ -74,11 +74,11 @@ def assert_nothing_got(attack: Attack, stack: Stack) -> None:
     assert attack.answers and attack.exposed(secrets) == []
     if os.geteuid() == 0:
         assert attack.readable and attack.holders == set()
-        planted = stack.project.folder / "planted.txt"
-        planted.write_text(secrets["node-1.pem"])
+        planted_file = stack.project.folder / "planted.txt"
+        planted_file.write_text(secrets["node-1.pem"])
         with Stranger() as stranger:
             _, holders = stranger.readable(stack.project.folder, secrets.values())
-        planted.unlink()
+        planted_file.unlink()
         assert holders == ["planted.txt"]
 
 
@@ -153,7 +153,7 @@ def test_certificates_of_others_reach_their_own_instance_alone(stack: Stack) -> 
     assert parameter["Type"] == "SecureString"
     key, begin, chain = parameter["Value"].partition("-----BEGIN CERTIFICATE")
     assert begin + chain == (certs / "2.pem").read_text()
-    exported = stack.project.run("stack", "export", "--show-secrets")
-    assert key.splitlines()[1] not in exported and PASSWORD not in exported
+    state = stack.project.run("stack", "export", "--show-secrets")
+    assert key.splitlines()[1] not in state and PASSWORD not in state
     stack.project.destroy()
     assert stack.server.holdings() == old_holdings

@@ -25,7 +25,7 @@ IN_NO_ORDER: list[tuple[str, dict[str, Any], list[str]]] = [
      ["the controllers would move from", "keep the controllers' addresses; or stop"]),
     ("preview", {"controllers": {"count": 1}}, ["has the voters 1", "keep `controllers.mode`"]),
 ]  # fmt: skip
-"""What is done, changes of running brokers, and words of their refusals."""
+"""The command, the change of running brokers, and words of its refusal."""
 
 
 @pytest.fixture
@@ -41,10 +41,10 @@ def test_the_life_of_three_brokers_with_two_listeners(stack: Stack) -> None:
     first_preview = stack.project.run("preview")
     assert "not known yet" in first_preview and not stack.instances()
     stack.project.up()
-    running = stack.instances()
-    check_outputs(stack.project.outputs(), running)
+    running_instances = stack.instances()
+    check_outputs(stack.project.outputs(), running_instances)
     for name, text in stack.advertised().items():
-        instance = running[name]
+        instance = running_instances[name]
         private = instance["PrivateIpAddress"].replace(".", "-")
         public = instance["PublicIpAddress"].replace(".", "-")
         assert f"INTERNAL://ip-{private}.{REGION}.compute.internal:19092" in text
@@ -53,23 +53,25 @@ def test_the_life_of_three_brokers_with_two_listeners(stack: Stack) -> None:
     assert "unchanged" in stack.project.up("--refresh", "--expect-no-changes")
 
     old_addresses = [
-        (instance["PrivateIpAddress"], instance["PublicIpAddress"]) for instance in running.values()
+        (instance["PrivateIpAddress"], instance["PublicIpAddress"])
+        for instance in running_instances.values()
     ]
     volumes = stack.volumes()
     stack.configure(
         cluster(3, heap="2g", deletion_protection=False, data="delete", **TWO_LISTENERS)
     )
     changes = stack.project.run("preview")
-    assert "replace" in changes and set(stack.instances()) == set(running)
-    reported, older_state = len(stack.nodes.history), stack.project.run("stack", "export")
+    assert "replace" in changes and set(stack.instances()) == set(running_instances)
+    report_count, older_state = len(stack.nodes.history), stack.project.run("stack", "export")
     stack.project.up()
-    replaced = stack.instances()
-    assert [node for node, _ in stack.nodes.history[reported:]] == [1, 2, 3]
-    assert {instance["InstanceId"] for instance in replaced.values()}.isdisjoint(
-        instance["InstanceId"] for instance in running.values()
+    new_instances = stack.instances()
+    assert [node for node, _ in stack.nodes.history[report_count:]] == [1, 2, 3]
+    assert {instance["InstanceId"] for instance in new_instances.values()}.isdisjoint(
+        instance["InstanceId"] for instance in running_instances.values()
     )
     new_addresses = {
-        instance["PrivateIpAddress"]: instance["PublicIpAddress"] for instance in replaced.values()
+        instance["PrivateIpAddress"]: instance["PublicIpAddress"]
+        for instance in new_instances.values()
     }
     assert new_addresses == dict(old_addresses)
     assert stack.volumes() == volumes
@@ -103,14 +105,17 @@ def test_a_balancer_has_a_port_per_broker(stack: Stack) -> None:
 
     (balancer,) = elb.describe_load_balancers()["LoadBalancers"]
     assert balancer["Scheme"] == "internal" and balancer["Type"] == "network"
-    running = stack.instances()
-    assert not any("PublicIpAddress" in instance for instance in running.values())
+    running_instances = stack.instances()
+    assert not any("PublicIpAddress" in instance for instance in running_instances.values())
     for id in (1, 2):
         text = stack.advertised()[f"test-broker-{id}"]
         assert f"EXTERNAL://{balancer['DNSName']}:{9100 + id}" in text
     assert targets(elb, balancer) == {
-        9100: {(instance["PrivateIpAddress"], 9094) for instance in running.values()},
-        **{9100 + id: {(running[f"test-broker-{id}"]["PrivateIpAddress"], 9094)} for id in (1, 2)},
+        9100: {(instance["PrivateIpAddress"], 9094) for instance in running_instances.values()},
+        **{
+            9100 + id: {(running_instances[f"test-broker-{id}"]["PrivateIpAddress"], 9094)}
+            for id in (1, 2)
+        },
     }
     contract = Contract.model_validate(stack.project.outputs()["contract"])
     assert contract.listener("EXTERNAL").bootstrap == f"{balancer['DNSName']}:9100"
@@ -125,19 +130,19 @@ def test_a_balancer_waits_for_each_target_of_another_listener(stack: Stack) -> N
     stack.configure(cluster(2, listeners=BALANCED_LISTENERS, **BALANCED))
     stack.project.up()
     (balancer,) = elb.describe_load_balancers()["LoadBalancers"]
-    running = stack.instances()
+    running_instances = stack.instances()
     more_listeners = [*BALANCED_LISTENERS, balanced_listener("PARTNERS", 9095, 9200)]
     stack.configure(cluster(2, listeners=more_listeners, **BALANCED))
     reports = len(stack.nodes.history)
     (target,) = targets(elb, balancer)[9101]
-    failed = ("unhealthy", "Target.FailedHealthChecks", "Health checks failed")
-    stack.server.set_health({(groups_of(elb, balancer)[9101], *target): failed})
+    failed_health = ("unhealthy", "Target.FailedHealthChecks", "Health checks failed")
+    stack.server.set_health({(groups_of(elb, balancer)[9101], *target): failed_health})
     with stack.project.updating() as child:
         while len(stack.nodes.history) == reports:
             assert child.poll() is None
             time.sleep(0.2)
         time.sleep(POLL + 2)  # a look at the target, too
-        assert stack.instances()["test-broker-2"] == running["test-broker-2"], "it waits"
+        assert stack.instances()["test-broker-2"] == running_instances["test-broker-2"], "it waits"
         stack.server.set_health({})
         output, _ = child.communicate(timeout=120)
     assert child.returncode == 0, output
@@ -147,12 +152,12 @@ def test_a_balancer_waits_for_each_target_of_another_listener(stack: Stack) -> N
         name: instance["PrivateIpAddress"] for name, instance in stack.instances().items()
     }
     assert new_addresses == {
-        name: instance["PrivateIpAddress"] for name, instance in running.items()
+        name: instance["PrivateIpAddress"] for name, instance in running_instances.items()
     }
 
 
 def targets(elb: Any, balancer: dict[str, Any]) -> dict[int, set[tuple[str, int]]]:
-    """By port of the balancer, the addresses and ports that it leads to."""
+    """The addresses and ports of the targets, by port of the balancer."""
     targets_by_port = {}
     for port, group in groups_of(elb, balancer).items():
         health = elb.describe_target_health(TargetGroupArn=group)["TargetHealthDescriptions"]
@@ -172,21 +177,21 @@ def groups_of(elb: Any, balancer: dict[str, Any]) -> dict[int, str]:
 
 
 def put_back(stack: Stack, state: str, fails: bool = True) -> str:
-    """What a preview says once the stack's state is ``state``."""
+    """The output of a preview after ``state`` was imported."""
     file = stack.project.folder / "state.json"
     file.write_text(state)
     stack.project.run("stack", "import", "--file", str(file))
     return stack.project.failed_output(command="preview") if fails else stack.project.run("preview")
 
 
-def check_outputs(outputs: dict[str, Any], running: dict[str, dict[str, Any]]) -> None:
+def check_outputs(outputs: dict[str, Any], running_instances: dict[str, dict[str, Any]]) -> None:
     """All of them, against what runs."""
     contract = Contract.model_validate(outputs["contract"])
     assert [listener.name for listener in contract.listeners] == ["INTERNAL", "EXTERNAL"]
     for listener in contract.listeners:
         assert outputs[f"bootstrap_{listener.name}"] == listener.bootstrap
     for id in ("1", "2", "3"):
-        instance, ids = running[f"test-broker-{id}"], outputs["ids"][id]
+        instance, ids = running_instances[f"test-broker-{id}"], outputs["ids"][id]
         assert ids["instance"] == instance["InstanceId"]
         assert ids["interface"] == instance["NetworkInterfaces"][0]["NetworkInterfaceId"]
         assert outputs["incarnations"][id].startswith(f"{instance['InstanceId']} ")
@@ -196,7 +201,7 @@ def check_outputs(outputs: dict[str, Any], running: dict[str, dict[str, Any]]) -
 
 
 def ids(stack: Stack) -> dict[str, str]:
-    """By name, the instances that run."""
+    """The ids of running instances, by name."""
     return {name: instance["InstanceId"] for name, instance in stack.instances().items()}
 
 
@@ -223,7 +228,7 @@ def test_a_node_that_gives_up_stops_the_update_and_the_next_goes_on(stack: Stack
     stack.project.up()
     assert "unchanged" in stack.project.up("--expect-no-changes")
 
-    running = ids(stack)
+    running_instances = ids(stack)
     stack.configure(cluster(3, heap="2g", extra={"num.io.threads": "abc"}, **settings))
     for output in (stack.project.failed_output(command="preview"), stack.project.failed_output()):
         assert (
@@ -237,7 +242,7 @@ def test_a_node_that_gives_up_stops_the_update_and_the_next_goes_on(stack: Stack
         for word in ("nothing was touched", *words):
             assert word in output, output
         assert "map[" not in output
-    assert ids(stack) == running
+    assert ids(stack) == running_instances
 
 
 @pytest.mark.combination
@@ -302,14 +307,14 @@ def own_names(stack: Stack) -> dict[str, Any]:
 @pytest.mark.combination
 def test_own_names_are_asked_for_before_any_instance(stack: Stack) -> None:
     cluster_settings = own_names(stack)
-    with dns_server({}) as withholding:
-        stack.configure(cluster_settings, resolver_config(withholding))
+    with dns_server({}) as empty_server:
+        stack.configure(cluster_settings, resolver_config(empty_server))
         output = stack.project.failed_output()
     assert "broker-1.kafka.example.com" in output and "KL011" in output
     assert not stack.instances()
 
-    with dns_server({"broker-1.kafka.example.com": ("203.0.113.99",)}) as falsifying:
-        stack.configure(cluster_settings, resolver_config(falsifying))
+    with dns_server({"broker-1.kafka.example.com": ("203.0.113.99",)}) as wrong_server:
+        stack.configure(cluster_settings, resolver_config(wrong_server))
         output = stack.project.failed_output()
     assert "203.0.113.99" in output and "KL012" in output
     assert not stack.instances()
@@ -320,8 +325,8 @@ def test_own_names_are_asked_for_before_any_instance(stack: Stack) -> None:
         for address in ec2.describe_addresses()["Addresses"]
     }
     records = {f"broker-{id}.kafka.example.com": (public[f"test-broker-{id}"],) for id in (1, 2)}
-    with dns_server(records) as honest:
-        stack.configure(cluster_settings, resolver_config(honest))
+    with dns_server(records) as right_server:
+        stack.configure(cluster_settings, resolver_config(right_server))
         stack.project.up()
     assert set(stack.instances()) == {"test-broker-1", "test-broker-2"}
     assert "EXTERNAL://broker-2.kafka.example.com:9092" in stack.advertised()["test-broker-2"]

@@ -45,7 +45,7 @@ def stored_report(stack: Stack) -> Report:
 
 
 def verdicts(report: Report) -> dict[tuple[str, str], Verdict]:
-    """By vantage and listener; those of all brokers must agree."""
+    """The verdict by vantage and listener. All brokers must have the same one."""
     verdict_by_listener: dict[tuple[str, str], Verdict] = {}
     for cell in report.cells:
         key = (cell.vantage, cell.listener)
@@ -75,7 +75,7 @@ def test_the_life_of_a_stack_with_a_validator(stack: Stack, validators: Validato
     stack.configure(cluster(3, validator=True, **GOING))
     stack.project.up()
     outputs = stack.project.outputs()
-    (order,) = validators.answered
+    (order,) = validators.answered_orders
     assert order.contract.model_dump(mode="json") == outputs["contract"]
     assert order.incarnations == outputs["incarnations"]
     assert verdicts(stored_report(stack)) == {("internal", "INTERNAL"): Verdict.PASS}
@@ -84,17 +84,17 @@ def test_the_life_of_a_stack_with_a_validator(stack: Stack, validators: Validato
     validator = stack.instances()["test-validator"]
     assert "PublicIpAddress" not in validator
     assert outputs["reports"].endswith("/reports/latest.json")
-    fetched = earshot(stack, "report", outputs["reports"], "--format", "json")
-    assert fetched.returncode == 0, fetched.stderr
-    assert read_report(fetched.stdout, "latest").incarnations == outputs["incarnations"]
+    fetched_report = earshot(stack, "report", outputs["reports"], "--format", "json")
+    assert fetched_report.returncode == 0, fetched_report.stderr
+    assert read_report(fetched_report.stdout, "latest").incarnations == outputs["incarnations"]
 
     assert "unchanged" in stack.project.up("--expect-no-changes")
     assert "unchanged" in stack.project.up("--refresh", "--expect-no-changes")
-    assert len(validators.answered) == 1
+    assert len(validators.answered_orders) == 1
 
     stack.configure(cluster(3, validator=True, heap="2g", **GOING))
     stack.project.up()
-    _, second_order = validators.answered
+    _, second_order = validators.answered_orders
     assert (
         second_order.incarnations == stack.project.outputs()["incarnations"] != order.incarnations
     )
@@ -115,7 +115,7 @@ def test_a_cell_that_fails_in_the_vpc_fails_the_update(
 
     validators.verdict = Verdict.PASS
     stack.project.up()
-    assert len(validators.answered) == 2, "asked anew, though nothing else has changed"
+    assert len(validators.answered_orders) == 2, "asked anew, though nothing else has changed"
     assert stored_report(stack).exit_code == 0
 
 
@@ -150,9 +150,9 @@ def test_it_is_asked_at_any_time_and_its_silence_told(
     state = stack.project.folder / ".earshot" / "stacks" / "test"
     contract, vantages = str(state / "contract.json"), state / "vantages.json"
     arguments = ("validate", "--contract", contract, "--vantages", str(vantages))
-    again = earshot(stack, *arguments)
-    assert again.returncode == 0, again.stderr
-    assert len(validators.answered) == 2
+    second_run = earshot(stack, *arguments)
+    assert second_run.returncode == 0, second_run.stderr
+    assert len(validators.answered_orders) == 2
 
     validators.mute = True
     places: dict[str, Any] = json.loads(vantages.read_text())
@@ -160,5 +160,5 @@ def test_it_is_asked_at_any_time_and_its_silence_told(
     vantages.write_text(json.dumps(places))
     silent = earshot(stack, *arguments, "--deadline", "2")
     assert silent.returncode == 3, silent.stderr
-    reported = " ".join(silent.stdout.split())
-    assert "did not answer within" in reported and "last status: ready" in reported
+    output = " ".join(silent.stdout.split())
+    assert "did not answer within" in output and "last status: ready" in output

@@ -1,4 +1,4 @@
-"""What an AWS stack keeps: its voters, brokers that may hold replicas, volumes that outlive it."""
+"""An AWS stack keeps its voters, brokers that may have replicas, and volumes that outlive it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -44,8 +44,10 @@ def test_a_later_stack_takes_over_what_an_earlier_one_has_kept(stack: Stack) -> 
     assert f"volumes.2: {kept_volume} has the data of node 1" in stack.project.failed_output(
         command="preview"
     )
-    pinned = {1: f"{REGION}b"}
-    stack.configure(cluster(volumes={1: kept_volume}, pinned=pinned, cluster_id=cluster_id, **OPEN))
+    pinned_zones = {1: f"{REGION}b"}
+    stack.configure(
+        cluster(volumes={1: kept_volume}, pinned=pinned_zones, cluster_id=cluster_id, **OPEN)
+    )
     output = stack.project.failed_output()
     assert f"is in {REGION}a, and node 1 in {REGION}b" in output
     assert not stack.instances()
@@ -58,9 +60,9 @@ def test_a_later_stack_takes_over_what_an_earlier_one_has_kept(stack: Stack) -> 
     output = stack.project.failed_output(command="preview")
     assert "the cluster of this stack is b3RoZXItdGVzdHMtY2x1cw" in output
     stack.configure(settings_with_volume)
-    (running,) = stack.instances().values()
-    attached = [mapping["Ebs"]["VolumeId"] for mapping in running["BlockDeviceMappings"]]
-    assert kept_volume in attached and stack.volumes() == {"test-broker-1": kept_volume}
+    (instance,) = stack.instances().values()
+    attached_volumes = [mapping["Ebs"]["VolumeId"] for mapping in instance["BlockDeviceMappings"]]
+    assert kept_volume in attached_volumes and stack.volumes() == {"test-broker-1": kept_volume}
     assert stack.project.outputs()["ids"]["1"]["volume"] == kept_volume
     output = stack.project.up("--refresh", "--expect-no-changes")
     assert "unchanged" in output and "are not attached" not in output

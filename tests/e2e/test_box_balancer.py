@@ -35,7 +35,7 @@ PORT, BASE = 9094, 9100
 LEAST_IDLE = 60
 """Seconds, of a listener of a Network Load Balancer."""
 TURN_SECONDS = 60.0
-"""In which a target becomes healthy or unhealthy: two checks, 10 s apart, of a busy machine."""
+"""Maximum seconds until a target becomes healthy or unhealthy: two checks, 10 s apart."""
 # connects, is silent for a while, and says what becomes of the next byte
 SILENT = """
 import socket, sys, time
@@ -88,11 +88,11 @@ def cluster(box: CloudBox, **settings: Any) -> dict[str, Any]:
 
 
 @dataclass
-class Balanced:
+class BalancerStack:
     box: CloudBox
     stack: BoxStack
     laptop: Place
-    """Outside, where clients are told of the balancer alone."""
+    """A place outside, where clients know the balancer only."""
 
     @property
     def name(self) -> str:
@@ -111,15 +111,15 @@ class Balanced:
         assert completed.returncode in (0, 1), completed.stderr
         return read_report(completed.stdout.encode(), "doctor")
 
-    def silent(self, port: int, seconds: float) -> str:
-        """What becomes of a connection without traffic."""
+    def result_of_silence(self, port: int, seconds: float) -> str:
+        """The end of a connection without traffic."""
         words = [sys.executable, "-c", SILENT, self.name, str(port), str(seconds)]
         completed = subprocess.run(self.laptop.command(*words), capture_output=True, text=True)
         assert completed.returncode == 0, completed.stderr
         return completed.stdout.strip()
 
     @contextlib.contextmanager
-    def asking(self, port: int) -> Iterator[list[Any]]:
+    def requests_counted(self, port: int) -> Iterator[list[Any]]:
         """Asks whatever broker ``port`` leads to, all the time; how often, and by the end every
         failure with its time, the balancer's address and the error."""
         words = self.laptop.command(sys.executable, "-c", ASKS, self.name, str(port))
@@ -130,7 +130,7 @@ class Balanced:
             request_counts += json.loads(process.communicate(timeout=30)[0])
 
     def addresses(self) -> dict[int, str]:
-        """Of the brokers in the VPC."""
+        """The private addresses of the brokers, by id."""
         address_by_name = {
             machine.name: machine.private for machine in self.box.moto_state().machines.values()
         }
@@ -139,31 +139,33 @@ class Balanced:
     def peers(self, id: int) -> set[str]:
         """The addresses that are connected to the listener of broker ``id`` behind the balancer."""
         words = ("ss", "--no-header", "--numeric", "--tcp", f"sport = :{PORT}")
-        connected = self.box.instances()[f"test-broker-{id}"].run(*words)
-        ends = [line.split()[-1].rpartition(":")[0] for line in connected.splitlines()]
+        socket_lines = self.box.instances()[f"test-broker-{id}"].run(*words)
+        ends = [line.split()[-1].rpartition(":")[0] for line in socket_lines.splitlines()]
         return {end.strip("[]").rpartition(":")[2] for end in ends}
 
     def until(self, id: int, state: str) -> float:
         """The seconds until the balancer calls broker ``id`` so, on its port and the bootstrap."""
-        began, address = time.monotonic(), self.addresses()[id]
+        start_time, address = time.monotonic(), self.addresses()[id]
         while any(self.box.balancers.health(port)[address] != state for port in (BASE, BASE + id)):
-            assert time.monotonic() - began < TURN_SECONDS, f"broker {id} is not {state}"
+            assert time.monotonic() - start_time < TURN_SECONDS, f"broker {id} is not {state}"
             time.sleep(0.2)
-        return time.monotonic() - began
+        return time.monotonic() - start_time
 
 
 @pytest.fixture(scope="module")
-def balanced(box: CloudBox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Balanced]:
+def balanced(box: CloudBox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BalancerStack]:
     folder = tmp_path_factory.mktemp("balanced")
     stack = box.stack(folder / "stack")
     stack.configure(cluster(box))
     stack.up()
     with box.place("outside") as laptop:
-        yield Balanced(box, stack, laptop)
+        yield BalancerStack(box, stack, laptop)
     stack.destroy()
 
 
-def test_private_brokers_are_proved_from_both_sides(balanced: Balanced, tmp_path: Path) -> None:
+def test_private_brokers_are_proved_from_both_sides(
+    balanced: BalancerStack, tmp_path: Path
+) -> None:
     assert not any(machine.elastic for machine in balanced.box.moto_state().machines.values())
     sides = (("internal", "INTERNAL"), ("external", "EXTERNAL"))
     report = balanced.stack.validate(tmp_path)
@@ -177,7 +179,7 @@ def test_private_brokers_are_proved_from_both_sides(balanced: Balanced, tmp_path
 
 
 def test_only_the_balancer_reaches_a_broker_and_only_clients_reach_the_balancer(
-    balanced: Balanced,
+    balanced: BalancerStack,
 ) -> None:
     box = balanced.box
     assert balanced.laptop.opens(balanced.name, BASE + 1)
@@ -194,7 +196,7 @@ def test_only_the_balancer_reaches_a_broker_and_only_clients_reach_the_balancer(
     assert peers <= {*forwarding.balancer.private}, "of which one holds the client's connection"
 
 
-def test_crossed_targets_are_named(balanced: Balanced, tmp_path: Path) -> None:
+def test_crossed_targets_are_named(balanced: BalancerStack, tmp_path: Path) -> None:
     elb, addresses = balanced.box.server.client("elbv2"), balanced.addresses()
     (forwarding,) = balanced.box.moto_state().balancers
     right_target, wrong_target = ([{"Id": addresses[id], "Port": PORT}] for id in (2, 3))
@@ -209,7 +211,7 @@ def test_crossed_targets_are_named(balanced: Balanced, tmp_path: Path) -> None:
 
 
 def test_a_target_that_is_down_is_named_and_the_bootstrap_avoids_it(
-    balanced: Balanced, tmp_path: Path
+    balanced: BalancerStack, tmp_path: Path
 ) -> None:
     broker = balanced.box.instances()["test-broker-3"]
     broker.run("systemctl", "stop", "kafka")
@@ -222,21 +224,21 @@ def test_a_target_that_is_down_is_named_and_the_bootstrap_avoids_it(
     assert failures(balanced.examine(tmp_path)) == {}
 
 
-def test_a_time_out_shorter_than_the_clients_silence_cuts_them_off(balanced: Balanced) -> None:
-    assert balanced.silent(BASE + 1, 5) == "open"
+def test_a_time_out_shorter_than_the_clients_silence_cuts_them_off(balanced: BalancerStack) -> None:
+    assert balanced.result_of_silence(BASE + 1, 5) == "open"
     balanced.stack.configure(
         cluster(balanced.box, expose={"scheme": "internet", "idle_seconds": LEAST_IDLE})
     )
-    changed = balanced.stack.up()
-    assert "KL025" in changed and f"drops them after {LEAST_IDLE} s without traffic" in changed
+    output = balanced.stack.up()
+    assert "KL025" in output and f"drops them after {LEAST_IDLE} s without traffic" in output
     balanced.box.settle()
     time.sleep(2)
-    assert balanced.silent(BASE + 1, LEAST_IDLE - 10) == "open"
-    assert balanced.silent(BASE + 1, LEAST_IDLE + 5) == "reset"
+    assert balanced.result_of_silence(BASE + 1, LEAST_IDLE - 10) == "open"
+    assert balanced.result_of_silence(BASE + 1, LEAST_IDLE + 5) == "reset"
 
 
 def test_no_broker_is_touched_before_the_target_of_the_last_is_healthy(
-    balanced: Balanced, tmp_path: Path, record_property: Callable[[str, object], None]
+    balanced: BalancerStack, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
     box, addresses = balanced.box, balanced.addresses()
     client = tmp_path / "client.json"
@@ -246,7 +248,7 @@ def test_no_broker_is_touched_before_the_target_of_the_last_is_healthy(
     update_start = time.time()
     with (
         DistantProducer(balanced.laptop.command, client, "rolled") as producer,
-        balanced.asking(BASE) as request_counts,
+        balanced.requests_counted(BASE) as request_counts,
     ):
         balanced.stack.up()
     events = [

@@ -1,4 +1,4 @@
-"""What a box makes of moto's balancers, without an engine: addresses, names, rules, checks."""
+"""A box's model of moto's balancers, without an engine: addresses, names, rules, checks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.e2e.box import state
 from tests.e2e.box.balancer_state import Forwarding, address_rules, forwardings
 from tests.e2e.box.balancers import FAILED, HEALTHY, INITIAL, TargetHealth
 from tests.e2e.box.horizons import dns_snapshot
-from tests.e2e.box.state import look
+from tests.e2e.box.state import read_state
 
 RANGE, ELASTIC = IPv4Network("10.20.0.0/16"), IPv4Network("198.18.0.128/25")
 ONE, TWO = ("10.20.0.10", 9094), ("10.20.1.10", 9094)
@@ -35,7 +35,7 @@ class BalancedVpc:
 
 
 def create_balanced_vpc(moto: MotoInProcess, scheme: str) -> BalancedVpc:
-    """A balancer in two zones, one port of which leads to both targets."""
+    """Creates a balancer in two zones. One of its ports forwards to both targets."""
     moto.reset()
     ec2, elb = moto.client("ec2"), moto.client("elbv2")
     vpc = ec2.create_vpc(CidrBlock=str(RANGE))["Vpc"]["VpcId"]
@@ -79,7 +79,7 @@ def test_a_balancer_has_an_address_in_each_zone_and_is_a_member_of_its_group(
     forwarding, group = balanced_vpc.forwarding, balanced_vpc.forwarding.ports[PORT]
     private = forwarding.balancer.private
     assert [address.rpartition(".")[0] for address in private] == ["10.20.0", "10.20.1"]
-    assert look(moto).members[balanced_vpc.group] == {*private}
+    assert read_state(moto).members[balanced_vpc.group] == {*private}
     assert forwarding.idle_seconds == 350 and group.targets == (ONE, TWO)
     assert (group.check_port, group.interval, group.rises, group.falls) == (9094, 10, 2, 3)
 
@@ -94,10 +94,10 @@ def test_its_name_and_a_record_lead_to_its_addresses_on_both_sides(
         Name="example.com", CallerReference=scheme, HostedZoneConfig={"PrivateZone": False}
     )["HostedZone"]["Id"]
     record = {"Name": "kafka.example.com", "Type": "CNAME", "TTL": 60}
-    changed = {**record, "ResourceRecords": [{"Value": balancer.name}]}
+    changed_record = {**record, "ResourceRecords": [{"Value": balancer.name}]}
     route53.change_resource_record_sets(
         HostedZoneId=zone,
-        ChangeBatch={"Changes": [{"Action": "CREATE", "ResourceRecordSet": changed}]},
+        ChangeBatch={"Changes": [{"Action": "CREATE", "ResourceRecordSet": changed_record}]},
     )
     expected = balancer.private if scheme == "internal" else balancer.outside(ELASTIC)
     assert len(expected) == 2
@@ -107,7 +107,7 @@ def test_its_name_and_a_record_lead_to_its_addresses_on_both_sides(
 
 
 def rules(forwarding: Forwarding, *healthy: tuple[str, int]) -> dict[str, list[str]]:
-    """By address, where packets to its port go."""
+    """The targets of packets to the port, by address of the balancer."""
     targets_by_address: dict[str, list[str]] = {}
     for line in address_rules(
         forwarding, ELASTIC, lambda _, target: target in healthy
@@ -163,10 +163,10 @@ def test_no_look_has_a_machine_off_with_a_target_that_had_left_before(
         ec2.stop_instances(InstanceIds=[instance])
         return old_forwardings
 
-    with monkeypatch.context() as patched:
-        patched.setattr(state, "forwardings", meanwhile)
-        assert look(moto).machines[instance].running, "with its target still there"
-    moto_state = look(moto)
+    with monkeypatch.context() as patch:
+        patch.setattr(state, "forwardings", meanwhile)
+        assert read_state(moto).machines[instance].running, "with its target still there"
+    moto_state = read_state(moto)
     assert not moto_state.machines[instance].running
     assert [balancer.ports[PORT].targets for balancer in moto_state.balancers] == [(TWO,)]
 
@@ -175,7 +175,7 @@ def test_as_many_checks_in_a_row_as_the_group_wants_turn_a_target(moto: MotoInPr
     group = create_balanced_vpc(moto, "internal").forwarding.ports[PORT]
     target = TargetHealth()
     states = []
-    for answered in (True, False, True, True, False, False, True, False, False, False):
-        target.record_check(answered, group)
+    for has_answered in (True, False, True, True, False, False, True, False, False, False):
+        target.record_check(has_answered, group)
         states.append(target.health)
     assert states == [*[INITIAL] * 3, *[HEALTHY] * 6, FAILED]

@@ -1,4 +1,4 @@
-"""What goes wrong on the Docker hosts of a stack in a box, and how its next update ends.
+"""Faults on the Docker hosts of a stack in a box, and the result of the next update.
 
 Each test leaves the stack up, with every listener proved.
 """

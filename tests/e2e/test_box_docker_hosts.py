@@ -59,7 +59,7 @@ class Hosts:
     box: CloudBox
     project: Project
     certificate: Path
-    """Of the registry, with its key."""
+    """The registry's certificate with its key."""
     role: Path
     """The folder with the password that the role gives; empty at first."""
 
@@ -84,11 +84,11 @@ class Hosts:
         )
 
     def report(self, host: str) -> HostReport | None:
-        """What ``host`` has last reported in its SSM parameter."""
+        """The last report of ``host`` in its SSM parameter."""
         ssm = self.box.server.client("ssm")
         return HostReport.read(ssm.get_parameter(Name=REPORT.format(host))["Parameter"]["Value"])
 
-    def said(self, host: str, *arguments: str) -> str:
+    def docker_output(self, host: str, *arguments: str) -> str:
         completed = self.docker(host, *arguments)
         assert completed.returncode == 0, completed.stderr
         return str(completed.stdout).strip()
@@ -126,8 +126,8 @@ def hosts(
     project.seconds = UP_SECONDS
     install_docker_double(project.folder / "home")
     shutil.copy(ROOT / "examples" / "docker-hosts" / "__main__.py", project.folder)
-    inside = [box.ground.vpc.gateway]  # clients beyond the hosts are in the VPC, too
-    resolvers = dict.fromkeys(("internal", "controller", "external"), inside)
+    vpc_resolvers = [box.ground.vpc.gateway]  # clients beyond the hosts are in the VPC, too
+    resolvers = dict.fromkeys(("internal", "controller", "external"), vpc_resolvers)
     config = {
         "region": REGION,
         "here": f"{box.ground.vpc.gateway}/32",
@@ -172,22 +172,22 @@ def test_hosts_and_a_cluster_in_one_update(hosts: Hosts) -> None:
 def test_no_engine_takes_a_client_without_its_authority_s_certificate(
     hosts: Hosts, tmp_path: Path
 ) -> None:
-    assert hosts.said("a", "info", "--format", "{{.ServerVersion}}")
+    assert hosts.docker_output("a", "info", "--format", "{{.ServerVersion}}")
     other_store = EngineStore(tmp_path)
     other_store.keep(new_engines_authority("other", datetime.now(UTC)), datetime.now(UTC))
     shutil.copy(hosts.client / "ca.pem", other_store.client)
     refusal = hosts.docker("a", "info", certificates=other_store.client)
     assert refusal.returncode != 0 and "bad certificate" in refusal.stderr
-    (described, _) = hosts.project.outputs()["hosts"]
+    (host_output, _) = hosts.project.outputs()["hosts"]
     clear_text_call = subprocess.run(
-        ["docker", "--host", described["engine"], "info"], capture_output=True, text=True
+        ["docker", "--host", host_output["engine"], "info"], capture_output=True, text=True
     )
     assert "HTTP request to an HTTPS server" in clear_text_call.stderr
 
 
 def test_only_deployers_come_to_the_engine(hosts: Hosts) -> None:
-    (described, _) = hosts.project.outputs()["hosts"]
-    host, _, port = described["engine"].removeprefix("tcp://").partition(":")
+    (host_output, _) = hosts.project.outputs()["hosts"]
+    host, _, port = host_output["engine"].removeprefix("tcp://").partition(":")
     with hosts.box.place("inside") as place:  # in the VPC, and in none of the ranges
         assert not place.opens(host, int(port))
 
@@ -218,7 +218,7 @@ def test_hosts_pull_another_image_by_their_role_and_report_why_they_cannot(hosts
     assert hosts.project.outputs()["instances"] == instances
     secret = base64.b64encode(f"AWS:{PASSWORD}".encode()).decode()
     for host in HOSTS:
-        assert hosts.said(host, "image", "ls", "--quiet", PULLED)
+        assert hosts.docker_output(host, "image", "ls", "--quiet", PULLED)
         instance = hosts.box.instance(f"test-machines-{host}")
         assert instance.show("docker-pull.timer", "ActiveState") == "active"
         until(partial(healthy, host), partial(str, host))
@@ -228,10 +228,10 @@ def test_hosts_pull_another_image_by_their_role_and_report_why_they_cannot(hosts
 
 def test_a_replaced_host_has_its_engine_its_brokers_and_their_records(hosts: Hosts) -> None:
     old_outputs = hosts.project.outputs()
-    container = hosts.said("b", "ps", "--quiet", "--no-trunc")
+    container = hosts.docker_output("b", "ps", "--quiet", "--no-trunc")
     bootstrap = old_outputs["bootstrap"]["INTERNAL"]
     write = f"printf %s kept | kcat -b {bootstrap} -P -t kept -X acks=all"
-    hosts.said("b", "exec", container, "bash", "-c", write)
+    hosts.docker_output("b", "exec", container, "bash", "-c", write)
 
     bigger = json.dumps({"b": {"root_gib": 20}})
     hosts.project.run("config", "set", "instances", bigger)
@@ -241,9 +241,9 @@ def test_a_replaced_host_has_its_engine_its_brokers_and_their_records(hosts: Hos
     assert new_outputs["instances"]["b"] != old_outputs["instances"]["b"]
     assert new_outputs["hosts"] == old_outputs["hosts"]
     assert new_outputs["proof"] == "pass"
-    assert hosts.said("b", "ps", "--quiet", "--no-trunc") == container, "on its volume"
+    assert hosts.docker_output("b", "ps", "--quiet", "--no-trunc") == container, "on its volume"
     read = f"timeout 60 kcat -b {bootstrap} -C -t kept -o beginning -c 1 -q"
-    assert hosts.said("b", "exec", container, "bash", "-c", read) == "kept"
+    assert hosts.docker_output("b", "exec", container, "bash", "-c", read) == "kept"
     assert "unchanged" in hosts.project.up("--expect-no-changes")
 
 

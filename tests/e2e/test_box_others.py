@@ -94,7 +94,7 @@ def test_a_record_that_leads_to_another_broker_is_named(other_brokers: OtherBrok
 def test_brokers_that_have_not_taken_over_a_new_address_are_named(
     other_brokers: OtherBrokers,
 ) -> None:
-    """The program says another port, and broker 2 was not restarted with it."""
+    """The program has another port, and broker 2 was not restarted with it."""
     other_brokers.configure(other_brokers.inputs(b2=f"kafka.{PUBLIC}:30503"))
     other_brokers.project.up()
     assert other_brokers.failures("outside") == {2: (Stage.METADATA, "drift")}

@@ -1,4 +1,4 @@
-"""What a box plays, without an engine: DNS and packet rules as they follow from moto's state."""
+"""A box's DNS and packet rules, computed from moto's state, without an engine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.doubles.aws.server import Moto
 from tests.doubles.dns_server import NO_RECORD
 from tests.e2e.box.firewall import packet_rules
 from tests.e2e.box.horizons import DnsSnapshot, Zone, dns_snapshot
-from tests.e2e.box.state import look, user_data
+from tests.e2e.box.state import read_state, user_data
 
 RANGE = IPv4Network("10.20.0.0/16")
 ELASTIC = IPv4Network("198.18.0.128/25")
@@ -89,10 +89,10 @@ def test_zones_are_read_as_they_are_associated(server: Moto, vpc: str) -> None:
             Name=name, CallerReference=f"{name}{zone_settings}", **zone_settings
         )
         record = {"Name": f"b.{name}", "Type": "A", "TTL": 60}
-        changed = {**record, "ResourceRecords": [{"Value": address}]}
+        changed_record = {**record, "ResourceRecords": [{"Value": address}]}
         route53.change_resource_record_sets(
             HostedZoneId=zone_answer["HostedZone"]["Id"],
-            ChangeBatch={"Changes": [{"Action": "CREATE", "ResourceRecordSet": changed}]},
+            ChangeBatch={"Changes": [{"Action": "CREATE", "ResourceRecordSet": changed_record}]},
         )
 
     in_this_vpc = {"VPC": {"VPCId": vpc, "VPCRegion": "us-west-2"}}
@@ -123,7 +123,7 @@ def test_the_most_specific_zone_answers_and_a_private_one_hides_public_ones() ->
 
 def test_machines_are_seen_with_all_that_they_need(server: Moto, vpc: str) -> None:
     ec2 = server.client("ec2")
-    (machine,) = look(server).machines.values()
+    (machine,) = read_state(server).machines.values()
     assert (machine.name, machine.private, machine.elastic) == ("broker", PRIVATE, PUBLIC)
     assert machine.running and machine.volumes == {}, "the root volume is the container's own"
     assert user_data(server, machine.id) == "#!/bin/sh\necho ü\n".encode()
@@ -132,15 +132,15 @@ def test_machines_are_seen_with_all_that_they_need(server: Moto, vpc: str) -> No
     disk = ec2.create_volume(AvailabilityZone=zone["AvailabilityZone"], Size=2)["VolumeId"]
     ec2.attach_volume(VolumeId=disk, InstanceId=machine.id, Device="/dev/sdf")
     ec2.stop_instances(InstanceIds=[machine.id])
-    moto_state = look(server)
+    moto_state = read_state(server)
     assert moto_state.machines[machine.id].volumes == {disk: 2}
     assert not moto_state.machines[machine.id].running
     ec2.terminate_instances(InstanceIds=[machine.id])
-    assert look(server).machines == {}
+    assert read_state(server).machines == {}
 
 
 def test_what_no_rule_lets_in_is_dropped(server: Moto, vpc: str) -> None:
-    moto_state = look(server)
+    moto_state = read_state(server)
     (machine,) = moto_state.machines.values()
     groups = [moto_state.groups[id] for id in machine.groups]
     rules = packet_rules(groups, moto_state.members, "10.20.0.1").splitlines()

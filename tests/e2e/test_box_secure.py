@@ -47,8 +47,8 @@ def secured(box: CloudBox, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 def test_every_broker_is_proved_from_both_sides_as_the_validator(
     secured: SecuredBox, tmp_path: Path
 ) -> None:
-    running = {machine.name: machine for machine in secured.box.moto_state().machines.values()}
-    assert sorted(running) == list(NODES.values())
+    machines = {machine.name: machine for machine in secured.box.moto_state().machines.values()}
+    assert sorted(machines) == list(NODES.values())
     file = secured.folder / STATE / "report.json"
     report = read_report(file.read_bytes(), str(file))
     expected_verdicts = {("external", EXTERNAL): Verdict.PASS, ("internal", INTERNAL): Verdict.SKIP}
@@ -67,11 +67,11 @@ def test_every_broker_is_proved_from_both_sides_as_the_validator(
     assert "unchanged" in secured.stack.up("--expect-no-changes")
     assert {
         machine.name: machine for machine in secured.box.moto_state().machines.values()
-    } == running
+    } == machines
 
 
 def test_only_who_is_meant_comes_in(secured: SecuredBox) -> None:
-    """Names mean on each side what they should, and the groups let in whom they name."""
+    """Names resolve to the right addresses on each side. Security groups admit their sources."""
     box, names = secured.box, secured.stack.project.outputs()["names"]["2"]
     machines = {machine.name: machine for machine in box.moto_state().machines.values()}
     broker, controller = machines[BROKERS[2]], machines[NODES[10001]]
@@ -141,8 +141,8 @@ def test_no_secret_is_anywhere_but_in_its_own_file(secured: SecuredBox, tmp_path
     for name in secret_files:
         assert (secured.folder / name).stat().st_mode & 0o777 == 0o600, name
     for id, name in NODES.items():
-        fetched = {f"{SECRETS}/node-{id}.pem"} | ({f"{SECRETS}/users"} if id == 1 else set())
-        assert secured.files_with_secrets(name, tmp_path) == fetched
+        fetched_files = {f"{SECRETS}/node-{id}.pem"} | ({f"{SECRETS}/users"} if id == 1 else set())
+        assert secured.files_with_secrets(name, tmp_path) == fetched_files
     broker = box.instance(BROKERS[2])
     broker.run("cp", f"{SECRETS}/node-2.pem", "/etc/kafka/planted")
     assert "/etc/kafka/planted" in secured.files_with_secrets(BROKERS[2], tmp_path)
@@ -150,7 +150,7 @@ def test_no_secret_is_anywhere_but_in_its_own_file(secured: SecuredBox, tmp_path
 
 
 def test_another_user_gets_no_secret_from_any_port_or_file(secured: SecuredBox) -> None:
-    """Of the laptop beside the update and a proof by Spark, and of a broker's instance."""
+    """The laptop is attacked during an update and a Spark run, then a broker's instance is."""
     attack, table, secrets, box = (
         secured.attack,
         documented_addresses(),
@@ -167,11 +167,11 @@ def test_another_user_gets_no_secret_from_any_port_or_file(secured: SecuredBox) 
     assert double_processes and processes - double_processes <= table.keys(), processes
     assert attack.answers and attack.exposed(secrets) == []
     assert attack.readable and attack.holders == set()
-    planted = secured.folder / "planted.txt"
-    planted.write_text(secrets["app.password"])
+    planted_file = secured.folder / "planted.txt"
+    planted_file.write_text(secrets["app.password"])
     with Stranger(secured.laptop.pid) as stranger:
         _, holders = stranger.readable(secured.folder, secrets.values())
-    planted.unlink()
+    planted_file.unlink()
     assert holders == ["planted.txt"]
     for name in BROKERS.values():
         container = box.instance(name).container

@@ -14,6 +14,7 @@ from tests.doubles.aws.addresses import POOL_VARIABLE
 from tests.e2e.aws_project import Project, aws_project
 from tests.e2e.box.cloud_box import CloudBox
 from tests.e2e.box.place import Place
+from tests.e2e.clients import kcat_listing
 from toolchain.paths import POLICIES
 
 pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(900)]
@@ -93,16 +94,16 @@ class Story:
             folder, box.server, {POOL_VARIABLE: str(box.ground.elastic)}
         )
 
-    def write(self, listeners: str, *, waits: bool = True) -> None:
-        """``waits``: whether the script is known once there is an address, and not before."""
+    def write(self, listeners: str, *, needs_address: bool = True) -> None:
+        """With ``needs_address`` the user data is known only after the address."""
         script = SCRIPT.format(url=f"{self.box.depot.url}/kafka.tgz", listeners=listeners)
         text = PROGRAM.format(**self._facts, script=script.replace("\\\n", "\\\\\n"))
-        if not waits:
+        if not needs_address:
             text = text.replace("address.public_dns.apply(lambda external: ", "(")
         self.project.write(text.replace("' + external + '", "''' + external + '''"))
 
     def up(self, listeners: str) -> str:
-        """Its external name."""
+        """Deploys the broker. Returns its external name."""
         self.write(listeners)
         self.project.up()
         self.box.settle()  # or the instance before may still answer
@@ -115,7 +116,7 @@ class Story:
         return f"ip-{machine.private.replace('.', '-')}.us-west-2.compute.internal"
 
     def await_broker(self, place: Place, bootstrap: str) -> list[str]:
-        """What it lists when it is there."""
+        """Waits for the broker. Returns the listing of `kcat -L`."""
         end = time.monotonic() + READY_SECONDS
         while True:
             try:
@@ -125,14 +126,10 @@ class Story:
                 time.sleep(1)
 
 
-def kcat_listing(bootstrap: str, advertised: str, source: str = "1") -> list[str]:
-    """What `kcat -L` prints of one broker."""
+def listing(bootstrap: str, advertised: str, source: str = "1") -> list[str]:
+    """The lines that `kcat -L` prints for broker 1 at ``bootstrap``."""
     source_text = f"1: {bootstrap}/1" if source == "1" else f"-1: {bootstrap}/bootstrap"
-    return [
-        f"Metadata for all topics (from broker {source_text}):",
-        " 1 brokers:",
-        f"  broker 1 at {advertised} (controller)",
-    ]
+    return kcat_listing(source_text, advertised, broker=1)
 
 
 def test_a_broker_left_at_its_default_and_what_helps(box: CloudBox, tmp_path: Path) -> None:
@@ -143,7 +140,7 @@ def test_a_broker_left_at_its_default_and_what_helps(box: CloudBox, tmp_path: Pa
         story.await_broker(inside, bootstrap)
 
         assert laptop.opens(external, 9092), "things are looking good"
-        assert laptop.client.listing(bootstrap) == kcat_listing(bootstrap, internal, "-1")
+        assert laptop.client.listing(bootstrap) == listing(bootstrap, internal, "-1")
         failure = laptop.client.failure(bootstrap, "test")
         assert f"Failed to resolve '{internal}'" in failure and "timed out" in failure
 
@@ -159,15 +156,15 @@ def test_a_broker_left_at_its_default_and_what_helps(box: CloudBox, tmp_path: Pa
         inside.client.produce(bootstrap, "test", "bar")
 
         assert story.up(OPTION_1) == external
-        assert story.await_broker(laptop, bootstrap) == kcat_listing(bootstrap, bootstrap)
-        assert inside.client.listing(bootstrap) == kcat_listing(bootstrap, bootstrap)
+        assert story.await_broker(laptop, bootstrap) == listing(bootstrap, bootstrap)
+        assert inside.client.listing(bootstrap) == listing(bootstrap, bootstrap)
         check_serves(laptop, bootstrap)
         check_serves(inside, bootstrap)
 
         story.up(OPTION_2)
-        assert story.await_broker(laptop, bootstrap) == kcat_listing(bootstrap, bootstrap)
+        assert story.await_broker(laptop, bootstrap) == listing(bootstrap, bootstrap)
         internal_bootstrap = f"{story.internal}:19092"
-        assert inside.client.listing(internal_bootstrap) == kcat_listing(
+        assert inside.client.listing(internal_bootstrap) == listing(
             internal_bootstrap, internal_bootstrap
         )
         check_serves(laptop, bootstrap)
@@ -185,7 +182,7 @@ def check_serves(place: Place, bootstrap: str) -> None:
 def test_the_pack_stops_that_broker_before_it_exists(box: CloudBox, tmp_path: Path) -> None:
     story = Story(box, tmp_path / "project")
     story.project.environment["PULUMI_OPTION_POLICY_PACK"] = str(POLICIES)
-    story.write(LEFT_AT_ITS_DEFAULT, waits=False)
+    story.write(LEFT_AT_ITS_DEFAULT, needs_address=False)
     output = story.project.failed_output(command="preview")
     name = "(the private name of instance broker: not known yet)"
     finding = f"9092 from {box.ground.office}; clients from there are sent to {name} [KL007]"

@@ -71,7 +71,7 @@ with subprocess.Popen(["ssh", "-N", "-L", f"127.0.0.1:{way}", "bastion"]) as ssh
     print("Waiting for connections...", flush=True)
 """
 BACK_SECONDS = 90.0
-"""In which a broker that was killed serves again."""
+"""Maximum seconds until a killed broker serves again."""
 
 
 @pytest.fixture(scope="module")
@@ -217,8 +217,8 @@ def test_a_missing_route_between_vpcs_is_named_and_refused(ways: Ways) -> None:
     ways.box.settle()
     failures = ways.failures(ways.job, INTERNAL)
     assert set(failures.values()) == {(Stage.TCP, "timeout")}
-    connected = ways.settings["connected"]
-    output = ways.refusal(connected={"jobs": {**connected["jobs"], "routed": False}})
+    connected_vpcs = ways.settings["connected"]
+    output = ways.refusal(connected={"jobs": {**connected_vpcs["jobs"], "routed": False}})
     assert "KL026" in output and "no routes lead to" in output
 
 
@@ -227,9 +227,9 @@ def test_a_missing_route_back_is_named(ways: Ways) -> None:
     ways.jobs.restore(ways.settings["connected"]["jobs"]["peering"])
     ways.box.settle()
     assert ways.failures(ways.job, INTERNAL) == {}
-    back = ways.jobs.routes_back()
+    routes = ways.jobs.routes_back()
     ec2 = ways.box.server.client("ec2")
-    for table in back:
+    for table in routes:
         ec2.delete_route(RouteTableId=table, DestinationCidrBlock=str(ways.jobs.wire.range))
     ways.box.settle()
     failures = ways.failures(ways.job, INTERNAL)
@@ -240,8 +240,8 @@ def test_a_missing_route_back_is_named(ways: Ways) -> None:
 
 
 def test_a_zone_that_is_not_associated_is_named_and_refused(ways: Ways) -> None:
-    connected = ways.settings["connected"]
-    output = ways.refusal(connected={"jobs": {**connected["jobs"], "associate": False}})
+    connected_vpcs = ways.settings["connected"]
+    output = ways.refusal(connected={"jobs": {**connected_vpcs["jobs"], "associate": False}})
     assert "KL026" in output and f"private zone {ZONE} is not associated" in output
     route53 = ways.box.server.client("route53")
     zone = next(
@@ -330,10 +330,12 @@ def test_a_broker_that_a_bastion_does_not_reach_is_named(ways: Ways) -> None:
     broker = ways.box.instances()["test-broker-3"]
     (address,) = ways.inside.lookup(f"broker-2.{ZONE}")
     broker.run("systemctl", "stop", "kafka")
-    with ways.bastion.with_blocked_address(address, 19092), laptop.tunnel(*words) as printed:
-        assert "NOT REACHED" not in printed.partition(f"broker-2.{ZONE}")[0]
-        assert f"broker-2.{ZONE}:19092  NOT REACHED: no answer within 10 s" in printed
-        assert re.search(rf"broker-3.{ZONE}:19092  NOT REACHED: .*Connection refused", printed)
+    with ways.bastion.with_blocked_address(address, 19092), laptop.tunnel(*words) as tunnel_output:
+        assert "NOT REACHED" not in tunnel_output.partition(f"broker-2.{ZONE}")[0]
+        assert f"broker-2.{ZONE}:19092  NOT REACHED: no answer within 10 s" in tunnel_output
+        assert re.search(
+            rf"broker-3.{ZONE}:19092  NOT REACHED: .*Connection refused", tunnel_output
+        )
         assert failed_brokers(ways, laptop) == {2, 3}
     broker.run("systemctl", "start", "kafka")
     with ways.bastion.with_key_option("no-port-forwarding"):

@@ -1,4 +1,4 @@
-"""What a box makes of moto's other VPCs, without an engine: names, endpoints, routes."""
+"""A box's model of moto's other VPCs, without an engine: names, endpoints, routes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.doubles.aws.in_process import MotoInProcess, moto_in_process
 from tests.e2e.box.endpoints import endpoints
 from tests.e2e.box.horizons import dns_snapshot
 from tests.e2e.box.other_vpc import peered_routes
-from tests.e2e.box.state import look
+from tests.e2e.box.state import read_state
 
 BROKERS, PARTNER = IPv4Network("10.20.0.0/16"), IPv4Network("10.60.0.0/16")
 ELASTIC = IPv4Network("198.18.0.128/25")
@@ -73,7 +73,7 @@ def test_an_endpoint_has_an_address_in_each_subnet_and_the_balancers_ports(
     moto: MotoInProcess,
 ) -> None:
     partner_vpc, _ = create_endpoint(moto)
-    moto_state = look(moto)
+    moto_state = read_state(moto)
     (endpoint,) = endpoints(moto, partner_vpc, moto_state)
     assert [address.rpartition(".")[0] for address in endpoint.addresses] == ["10.60.0", "10.60.1"]
     assert endpoint.ports == (9101,)
@@ -103,7 +103,7 @@ def test_an_alias_in_a_private_zone_leads_to_the_endpoint_in_its_own_vpc_alone(
     record = {"Name": "kafka.test", "Type": "A", "AliasTarget": target}
     changes = [{"Action": "CREATE", "ResourceRecordSet": record}]
     route53.change_resource_record_sets(HostedZoneId=zone, ChangeBatch={"Changes": changes})
-    (endpoint,) = endpoints(moto, partner_vpc, look(moto))
+    (endpoint,) = endpoints(moto, partner_vpc, read_state(moto))
     assert dns_snapshot(moto, PARTNER, ELASTIC).answer("inside", "kafka.test") == endpoint.addresses
     assert dns_snapshot(moto, BROKERS, ELASTIC).answer("inside", "kafka.test") is None
 

@@ -137,8 +137,8 @@ def test_a_preview_checks_addresses_although_the_vpc_is_unknown(own_vpc: Project
     assert preview.count(" aws:ec2:Instance ") == 3
     assert "host is not known yet" in preview
     program = own_vpc.folder / "__main__.py"
-    wrong = f'"region": region, "listeners": [{WRONG}],'
-    program.write_text(program.read_text().replace('"region": region,', wrong))
+    wrong_listeners = f'"region": region, "listeners": [{WRONG}],'
+    program.write_text(program.read_text().replace('"region": region,', wrong_listeners))
     assert "advertises localhost" in own_vpc.failed_output(command="preview")
 
 
@@ -149,10 +149,12 @@ def test_a_vpc_of_the_program_s_own(server: MotoServer, own_vpc: Project) -> Non
         own_vpc.up()
         outputs = own_vpc.outputs()
         ec2 = server.client("ec2")
-        described = ec2.describe_instances(InstanceIds=list(outputs["instances"].values()))
+        described_instances = ec2.describe_instances(
+            InstanceIds=list(outputs["instances"].values())
+        )
         instances = [
             instance
-            for reservation in described["Reservations"]
+            for reservation in described_instances["Reservations"]
             for instance in reservation["Instances"]
         ]
         assert {instance["VpcId"] for instance in instances} == {outputs["vpc"]}
@@ -204,25 +206,25 @@ pulumi.export("bootstrap", shop.kafka.bootstrap)
 def test_options_of_a_parent_reach_a_cluster_on_a_real_engine(
     docker_engine: Engine, kafka_image: str, tmp_path: Path
 ) -> None:
-    """Its provider, and a transform; the engine of the environment would be another one."""
+    """The parent has a provider and a transform. DOCKER_HOST names another engine."""
     (port,) = free_ports(1)
     project = docker_project(tmp_path / "p", docker_engine)
     project.environment["DOCKER_HOST"] = "unix:///nowhere/docker.sock"
     project.header += "from earshot_pulumi import DockerCluster\n"
     project.write(OWN_PROVIDER)
     settings = {"image": kafka_image, "base": validator_images(docker_engine)[0], "port": port}
-    labelled = ("ps", "--quiet", "--filter", "label=team=shop")
+    list_command = ("ps", "--quiet", "--filter", "label=team=shop")
     for key, value in {**settings, "engine": docker_engine.address}.items():
         project.run("config", "set", key, str(value))
     try:
         assert "kafka-1" in project.run("preview", "--diff")
         project.up()
         assert project.outputs()["proof"] == "pass"
-        (broker,) = docker_engine.run(*labelled).split()
+        (broker,) = docker_engine.run(*list_command).split()
         assert "unchanged" in project.up("--expect-no-changes")
         providers = [
             resource
-            for resource in resources(project)
+            for resource in project.resources()
             if resource["type"] == "pulumi:providers:docker"
         ]
         assert [provider["urn"].rpartition("::")[2] for provider in providers] == ["engine"]
@@ -232,7 +234,7 @@ def test_options_of_a_parent_reach_a_cluster_on_a_real_engine(
         assert "cannot be deleted" in project.failed_output(
             "--yes", "--skip-preview", command="destroy"
         )
-        assert docker_engine.run(*labelled).split() == [broker]
+        assert docker_engine.run(*list_command).split() == [broker]
         project.run("config", "set", "protect", "false")
         project.up()
 
@@ -243,7 +245,7 @@ def test_options_of_a_parent_reach_a_cluster_on_a_real_engine(
     finally:
         project.pulumi("state", "unprotect", "--all", "--yes")
         project.destroy()
-    assert docker_engine.run(*labelled, "--all") == ""
+    assert docker_engine.run(*list_command, "--all") == ""
 
 
 OWN_ACCOUNT = """
@@ -280,7 +282,7 @@ pulumi.export("instances", kafka.instances)
 
 @pytest.mark.combination
 def test_an_aws_provider_of_the_program_s_own(server: MotoServer, tmp_path: Path) -> None:
-    """The stack's own settings lead to no AWS at all."""
+    """The stack's own settings reach no AWS."""
     old_holdings = server.holdings()
     project = aws_project(tmp_path / "p", server, {})
     project.configure(endpoints=[{"ec2": "http://127.0.0.1:1"}], region="eu-west-1")
@@ -299,13 +301,6 @@ def test_an_aws_provider_of_the_program_s_own(server: MotoServer, tmp_path: Path
         assert "own-secret" not in project.run("stack", "export")
         project.destroy()
     assert server.holdings() == old_holdings
-
-
-def resources(project_with_state: project.Project) -> list[dict[str, Any]]:
-    state_resources: list[dict[str, Any]] = json.loads(project_with_state.run("stack", "export"))[
-        "deployment"
-    ]["resources"]
-    return state_resources
 
 
 @pytest.mark.combination
@@ -330,8 +325,8 @@ def test_brokers_and_clients_in_two_stacks_with_an_endpoint_between(
         data="delete",
         policy=policy,
     )
-    shared = {"PULUMI_BACKEND_URL": provider.environment["PULUMI_BACKEND_URL"]}
-    consumer = aws_project(tmp_path / "consumer", server, shared, name="consumer")
+    backend_variables = {"PULUMI_BACKEND_URL": provider.environment["PULUMI_BACKEND_URL"]}
+    consumer = aws_project(tmp_path / "consumer", server, backend_variables, name="consumer")
     reference = f"organization/project/{project.STACK}"
     prepare(consumer, "privatelink/consumer", region=REGION, kafka=reference)
     ec2, route53 = server.client("ec2"), server.client("route53")

@@ -1,4 +1,4 @@
-"""The pack on plain Pulumi programs that run brokers: what is wrong is stopped before it exists."""
+"""The pack on plain Pulumi programs with brokers: it stops a mistake before a container exists."""
 
 import contextlib
 import json
@@ -38,7 +38,7 @@ def project(docker_engine: Engine, kafka_image: str, tmp_path: Path) -> Iterator
 
 @pytest.fixture
 def mark() -> str:
-    """Part of a name that nobody else uses."""
+    """A unique part of names."""
     return f"e{uuid.uuid4().hex[:8]}"
 
 
@@ -76,8 +76,10 @@ network = docker.Network("network", name="{mark}-net")
 
 
 def container(key: str, name: str, env: Mapping[str, str], port: int, dependency: str = "") -> str:
-    """One container of a plain program; an empty text takes a variable away. It is registered
-    ``after`` another, whose key that is: others reach the engine in an order of their own."""
+    """One container of a plain program. An empty text removes a variable.
+
+    The container is registered after that with the key ``dependency``. Without one, the order of
+    registrations is not fixed."""
     envs = [f"{name}={value}" for name, value in env.items() if value]
     return f"""
 {key} = docker.Container(
@@ -109,7 +111,7 @@ class Mistake(NamedTuple):
     remedy: str
     place: str = "Container::kafka, envs["
     image: str = "image.image_id"
-    """What an image brings is known by its name alone."""
+    """The image of the broker. The defaults of an image are known by its name."""
     command: str = "up"
     """`preview` where all containers are looked at together: an update does that at its end."""
 
@@ -181,12 +183,18 @@ def test_the_configuration_files_and_the_gate_that_is_missing(
 ) -> None:
     """Two containers with one mistake: by id, in a file, once, and neither behind a gate."""
     ports, names = free_ports(2), (f"{mark}-one", f"{mark}-two")
-    wrong = {"KAFKA_LISTENERS": "INTERNAL://:19092,OUTSIDE://localhost:9092,CONTROLLER://:9093"}
+    wrong_variables = {
+        "KAFKA_LISTENERS": "INTERNAL://:19092,OUTSIDE://localhost:9092,CONTROLLER://:9093"
+    }
     project.write(
         network(mark, kafka_image)
-        + container("one", names[0], kraft(names[0], ports[0]) | wrong, ports[0])
+        + container("one", names[0], kraft(names[0], ports[0]) | wrong_variables, ports[0])
         + container(
-            "two", names[1], kraft(names[1], ports[1], 2) | wrong, ports[1], dependency="one"
+            "two",
+            names[1],
+            kraft(names[1], ports[1], 2) | wrong_variables,
+            ports[1],
+            dependency="one",
         )
     )
     file = tmp_path / "findings.sarif"
@@ -255,7 +263,7 @@ def test_a_value_that_a_preview_does_not_know_is_checked_by_the_update(
 
 
 def wait_for(engine: Engine, name: str, bootstrap: str, expected_text: str) -> str:
-    """What kcat prints in a container, once it says ``said``."""
+    """Waits until kcat in a container prints ``expected_text``. Returns its output."""
     end = time.monotonic() + READY_SECONDS
     while True:
         try:
@@ -354,7 +362,7 @@ def test_a_container_without_a_broker_is_left_alone(
 def test_a_controller_alone_starts_with_the_variables_that_earshot_renders(
     docker_engine: Engine, kafka_image: str, mark: str
 ) -> None:
-    plan = separate(f"{mark}-controller", f"{mark}-broker")
+    plan = plan_with_controller(f"{mark}-controller", f"{mark}-broker")
     names = {10001: f"{mark}-controller", 1: f"{mark}-broker"}
     services = []
     with contextlib.closing(docker_engine.client()) as client, contextlib.ExitStack() as cleanup:
@@ -395,7 +403,7 @@ def test_a_controller_alone_starts_with_the_variables_that_earshot_renders(
     assert f"listenerName='CONTROLLER', securityProtocol=PLAINTEXT, host='{names[10001]}'" in logs
 
 
-def separate(controller: str, broker: str) -> ClusterPlan:
+def plan_with_controller(controller: str, broker: str) -> ClusterPlan:
     """A controller and a broker of their own on one network."""
     return ClusterPlan(
         kafka_version="4.1.1",

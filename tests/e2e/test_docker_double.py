@@ -25,7 +25,7 @@ def project(docker_engine: Engine, client_image: str, tmp_path: Path) -> Iterato
 
 @pytest.fixture
 def mark() -> str:
-    """Part of a name that nobody else uses."""
+    """A unique part of names."""
     return f"e{uuid.uuid4().hex[:8]}"
 
 

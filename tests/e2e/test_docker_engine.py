@@ -94,7 +94,7 @@ def test_two_engines_of_ours_are_refused(docker_engine: Engine) -> None:
 
 @e2e
 def test_packet_rules_are_put_back(docker_engine: Engine) -> None:
-    """In a network namespace of its own, so that no engine's rules are touched in between."""
+    """The test has its own network namespace, so that no engine changes the rules in between."""
     if not docker_engine.started:
         not_meant("packet rules are ours to change only where the engine is")
     subprocess.run(
@@ -123,7 +123,7 @@ assert "EARSHOT-TEST" not in saved("filter")
 
 @e2e
 def test_the_stand_in_cannot_be_mistaken(docker_engine: Engine, kafka_image: str) -> None:
-    assert kafka_image.startswith("earshot-test/apache-kafka-stand-in:")
+    assert kafka_image.startswith("earshot-test/apache-kafka-double:")
     with contextlib.closing(docker_engine.client()) as client:
         image = client.images.get(kafka_image)
         assert image.tags == [kafka_image]
@@ -145,7 +145,7 @@ def network() -> Iterator[Network]:
 
 
 def reaches(command: list[str], address: str, port: int) -> bool:
-    """Whether a connection from where ``command`` runs is accepted."""
+    """True if a connection is accepted from the place where ``command`` runs."""
     probe = [*command, "bash", "-c", f"exec 3<>/dev/tcp/{address}/{port}"]
     return subprocess.run(probe, capture_output=True, timeout=20).returncode == 0
 
@@ -157,8 +157,8 @@ def test_hosts_reach_each_others_published_ports_and_nothing_else(network: Netwo
     load.client_image(second_host.engine)
     arguments = ("--publish=8080:80", image, "nc", "-lk", "-p", "80")
     id = container(first_host.engine, *arguments)
-    until = "until nc -z localhost 80; do sleep 0.1; done"
-    first_host.engine.run("exec", id, "timeout", str(READY_SECONDS), "bash", "-c", until)
+    wait_script = "until nc -z localhost 80; do sleep 0.1; done"
+    first_host.engine.run("exec", id, "timeout", str(READY_SECONDS), "bash", "-c", wait_script)
     assert reaches([], first_host.address, 8080)
     assert reaches(second_host.inside(), first_host.address, 8080)
     second_host.engine.run("run", "--rm", image, "nc", "-z", "-w", "5", first_host.address, "8080")
@@ -189,7 +189,7 @@ def test_a_network_of_hosts_leaves_nothing() -> None:
         assert daemon.process() is not None
     left_running.wait(10)
     assert daemon.process() is None
-    assert not daemon.run.exists() and not daemon.data.exists()
+    assert not daemon.run.exists() and not daemon.data_folder.exists()
     assert not (NAMESPACES / host.namespace).exists()
     assert network.name not in psutil.net_if_addrs()
     assert str(daemon.run) not in Path("/proc/mounts").read_text()

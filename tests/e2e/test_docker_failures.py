@@ -1,7 +1,7 @@
-"""Failures of containers, their engine and the CLI: said clearly, fixed by the next update.
+"""Failures of containers, their engine and the CLI: clear errors, fixed by the next update.
 
-One broker on an engine of its own, whose data is on a small file system. Each test breaks
-something, reads what `pulumi up` says, and leaves the broker up with the record that it had.
+One broker on its own engine has its data on a small file system. Each test breaks
+something, reads the output of `pulumi up`, and leaves the broker up with its record.
 """
 
 import contextlib
@@ -51,7 +51,7 @@ class LoneStack:
 
     @property
     def name(self) -> str:
-        """Of the broker's container."""
+        """The name of the broker's container."""
         return self.stack.names[1]
 
     @property
@@ -86,7 +86,7 @@ class LoneStack:
         return completed.stdout
 
     def recover(self, *, repair: bool = True) -> str:
-        """The next update succeeds, and finds the data; what it prints."""
+        """The output of the next update, which must succeed and find the data."""
         output = self.stack.up(repair=repair)
         assert self.stack.containers() == {1: self.running}
         assert self.kcat("-C", "-e", "-q") == f"{RECORD}\n"
@@ -99,7 +99,7 @@ class LoneStack:
         return self.stack.engine.run("exec", self.name, "bash", "-c", line)
 
     def cli(self) -> psutil.Process:
-        """Of the update that is going on."""
+        """The CLI's process of the running update."""
         (update_process,) = (
             process for process in psutil.Process().children() if process.name() == "pulumi"
         )
@@ -115,7 +115,7 @@ class LoneStack:
         return plugin_processes
 
     def _starts(self, client: docker.DockerClient, old_container: str) -> bool:
-        """Whether a container other than ``before`` runs and has written its first lines."""
+        """True if a container other than ``old_container`` runs and has written its first lines."""
         for container in client.api.containers(filters={"name": f"^/{self.name}$"}):
             with contextlib.suppress(docker.errors.APIError):  # gone meanwhile
                 return container["Id"] != old_container and b"INFO" in client.api.logs(self.name)
@@ -145,7 +145,7 @@ def lone(
 
 @contextlib.contextmanager
 def small_disk(folder: Path) -> Iterator[Path]:
-    """A file system of its own, which fills up without harm to others."""
+    """A small separate file system, which fills up without harm to others."""
     folder.mkdir()
     options = f"size={DISK_MIB}m,mode=777"
     subprocess.run(["mount", "-t", "tmpfs", "-o", options, "earshot-test", folder], check=True)
@@ -156,7 +156,7 @@ def small_disk(folder: Path) -> Iterator[Path]:
 
 
 def put_data_on(disk: Path, stack: DockerStack) -> None:
-    """Make the broker's volume before the stack does, as one would to choose where data lies."""
+    """Creates the broker's volume before the stack does. So a user chooses the place of data."""
     spec = read_spec(stack.cluster, "the cluster")
     assert isinstance(spec, DockerSpec)
     docker_plan = plan_docker(spec, stack.stack)
@@ -170,33 +170,33 @@ def put_data_on(disk: Path, stack: DockerStack) -> None:
 
 @contextlib.contextmanager
 def full_disk(disk: Path) -> Iterator[None]:
-    """While something else takes all that is free, also what a broker frees as it stops."""
-    filler, over, filled = disk / "filler", threading.Event(), threading.Event()
+    """Within, a file takes all free space of the disk, also that of a stopping broker."""
+    filler, has_ended, is_filled = disk / "filler", threading.Event(), threading.Event()
 
     def fill() -> None:
         with filler.open("wb", buffering=0) as file:
-            while not over.wait(0.02):
+            while not has_ended.wait(0.02):
                 try:
-                    while not over.is_set():
+                    while not has_ended.is_set():
                         file.write(b"\0" * 4096)
                 except OSError as reason:
                     assert reason.errno == errno.ENOSPC, reason
-                    filled.set()
+                    is_filled.set()
 
     thread = threading.Thread(target=fill)
     thread.start()
     try:
-        assert filled.wait(60)
+        assert is_filled.wait(60)
         yield
     finally:
-        over.set()
+        has_ended.set()
         thread.join()
         filler.unlink()
 
 
 @contextlib.contextmanager
 def foreign_container(engine: Engine, name: str, image: str) -> Iterator[str]:
-    """Somebody else's container of that name; its id."""
+    """Creates a foreign container ``name``. Yields its id."""
     id = engine.run("create", "--name", name, image).strip()
     try:
         yield id
@@ -312,20 +312,20 @@ def test_a_change_that_only_a_start_can_refuse_is_taken_back(lone: LoneStack) ->
         output = lone.stack.refusal("--skip-preview")
     finally:
         lone.stack.cluster["extra"] = FEW_PARTITIONS
-    at = output.index(f"container {lone.name} on Docker host local: ")
-    assert "org.example.Absent" in output[at:].splitlines()[0], output
+    message_start = output.index(f"container {lone.name} on Docker host local: ")
+    assert "org.example.Absent" in output[message_start:].splitlines()[0], output
     assert (
         "it was made again with its former settings and serves; the nodes after it did not change"
         in output
     )
     assert lone.running not in ("", old_container), "as it was, and another container"
-    failed = json.loads(lone.stack.engine.run("inspect", f"{lone.name}-failed"))[0]
-    assert not failed["State"]["Running"]
+    failed_container = json.loads(lone.stack.engine.run("inspect", f"{lone.name}-failed"))[0]
+    assert not failed_container["State"]["Running"]
     lone.recover()
 
 
 def test_a_published_port_taken_by_another_process(lone: LoneStack) -> None:
-    """It leaves the broker with a second listener, for the tests after it."""
+    """The broker keeps a second listener, for later tests."""
     old_container = lone.running
     external = docker_cluster(lone.stack.cluster["image"])["listeners"][2]
     lone.stack.cluster["listeners"] = [*lone.stack.cluster["listeners"], external]
@@ -341,7 +341,7 @@ def test_a_published_port_taken_by_another_process(lone: LoneStack) -> None:
 
 
 def test_what_was_killed_or_cut_off_keeps_its_container(lone: LoneStack) -> None:
-    """Of a container with published ports, which a refresh reports only while it is well."""
+    """A refresh reports a container with published ports only while it is connected."""
     old_container, network = lone.running, f"earshot-{lone.stack.stack}"
     lone.host.engine.run("network", "disconnect", network, lone.name)
     lone.host.engine.run("kill", lone.name)
@@ -360,14 +360,16 @@ def test_a_crash_loop_is_reported_and_keeps_its_container(lone: LoneStack) -> No
     old_container, meta = lone.running, lone.disk / "meta.properties"
     text = meta.read_text()
     meta.write_text(text.replace(CLUSTER_ID, "b3RoZXItdGVzdHMtY2x1cw"))
-    # from within: what is killed by hand is not started again
+    # from within: the engine does not restart a container that was killed by hand
     lone.host.engine.run("exec", lone.name, "bash", "-c", "kill 1")
     while not (state := lone.stack.inspect(1))["RestartCount"]:
         time.sleep(0.2)
-    repaired = lone.stack.repair()
+    repair_output = lone.stack.repair()
     output = lone.stack.refusal("--skip-preview", "--refresh")
-    assert "is restarted in a loop by its engine, and ended with status 1" in repaired
-    assert "cluster.id" in repaired and "stopping it until its turn" in repaired, repaired
+    assert "is restarted in a loop by its engine, and ended with status 1" in repair_output
+    assert "cluster.id" in repair_output and "stopping it until its turn" in repair_output, (
+        repair_output
+    )
     assert "restarts in a loop" in output and "cluster.id" in output, output
     assert lone.stack.inspect(1)["Id"] == state["Id"] == old_container
     meta.write_text(text)

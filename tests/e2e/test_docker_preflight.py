@@ -1,4 +1,4 @@
-"""What engines and images are asked before a broker is touched; no stack is needed for that."""
+"""Preflight checks of engines and images, without a stack."""
 
 import contextlib
 import socket
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 @pytest.fixture
 def client(docker_engine: Engine) -> Iterator[docker.DockerClient]:
-    """Of the engine, on which no question leaves a container."""
+    """A client of the engine. The checks must leave no container."""
     with contextlib.closing(docker_engine.client()) as docker_client:
         yield docker_client
         remaining_containers = docker_client.containers.list(
@@ -36,7 +36,7 @@ def client(docker_engine: Engine) -> Iterator[docker.DockerClient]:
 
 
 def properties(**extra: str) -> dict[int, str]:
-    """Of the template's three brokers."""
+    """The properties of the template's three brokers, by node id."""
     spec = read_spec({"placement": "docker", "extra": extra}, "test")
     assert isinstance(spec, DockerSpec)
     plan = plan_docker(spec, "s").plan
@@ -70,10 +70,10 @@ def test_an_image_without_kafka_says_nothing_about_settings(
 def test_what_is_asked_has_no_network_and_no_environment_that_others_read(
     client: docker.DockerClient, client_image: str
 ) -> None:
-    reported = throwaway.ask(
+    answer = throwaway.ask(
         client, client_image, ["bash", "-c", "ls /sys/class/net; echo $A"], environment={"A": "b"}
     )
-    assert reported.split() == ["lo", "b"]
+    assert answer.split() == ["lo", "b"]
     with pytest.raises(CommandFailed, match="No such image"):
         throwaway.ask(client, "earshot-test/absent:none", ["true"])
 
@@ -100,7 +100,7 @@ def test_a_port_of_the_host_is_taken_as_its_kernel_says(
     ipv6_only: int | None,
     is_taken: bool,
 ) -> None:
-    """Of this machine, and as if the engine were elsewhere."""
+    """Checked from this machine, and as if the engine were on another machine."""
     if not shares_network:
         monkeypatch.setattr(host_ports, "shares_network", lambda _: False)
     with socket.socket(family) as server:
@@ -123,8 +123,8 @@ def wanted_image(engine: Engine, image: str) -> TargetStack:
     hosts = [{"name": "local", "engine": engine.address}]
     spec = read_spec({"placement": "docker", "image": image, "hosts": hosts}, "test")
     assert isinstance(spec, DockerSpec)
-    planned = plan_docker(spec, "s")
-    return TargetStack("s", "", "", planned.plan, planned.containers, planned.hosts)
+    docker_plan = plan_docker(spec, "s")
+    return TargetStack("s", "", "", docker_plan.plan, docker_plan.containers, docker_plan.hosts)
 
 
 def test_a_missing_image_is_pulled_or_its_host_and_a_remedy_are_named(

@@ -45,7 +45,7 @@ class RollingStack:
     """The stack, and another address by which clients beyond can call its host."""
 
     stack: DockerStack
-    elsewhere: str
+    other_address: str
 
 
 @pytest.fixture(scope="module")
@@ -80,14 +80,14 @@ def stack(rolling: RollingStack) -> DockerStack:
 class Traffic:
     """A producer on the listener that stays and one on the listener that changes, to the end.
 
-    They are told no new address: they learn them from the brokers that they know.
+    They get no new address from the test: they learn it from the brokers that they know.
     """
 
-    began: dict[str, str]
-    """By listener, the bootstrap before the first change."""
+    old_bootstraps: dict[str, str]
+    """The bootstrap before the first change, by listener."""
     topics: dict[str, str]
     producers: dict[str, SteadyProducer]
-    writing: contextlib.ExitStack
+    producer_contexts: contextlib.ExitStack
     """Ends both."""
 
 
@@ -97,23 +97,27 @@ def traffic(stack: DockerStack) -> Iterator[Traffic]:
     topics = {listener: f"written-through-{listener}" for listener in servers}
     for listener, topic in topics.items():
         led_by_every_broker(servers[listener], topic)
-    with contextlib.ExitStack() as writing:
+    with contextlib.ExitStack() as contexts:
         producers = {
-            listener: writing.enter_context(SteadyProducer(servers[listener], topic, len(REPLICAS)))
+            listener: contexts.enter_context(
+                SteadyProducer(servers[listener], topic, len(REPLICAS))
+            )
             for listener, topic in topics.items()
         }
-        yield Traffic(servers, topics, producers, writing)
+        yield Traffic(servers, topics, producers, contexts)
 
 
 def bootstrap(stack: DockerStack, listener: str) -> str:
     return str(stack.outputs()[f"bootstrap_{listener}"])
 
 
-def is_rolling(doings: list[ContainerEvent]) -> bool:
-    """Whether each broker had ended and started before the next one was touched."""
+def is_rolling(events: list[ContainerEvent]) -> bool:
+    """True if each broker had ended and started before the next one ended."""
     order = [(event, id) for id in (1, 2, 3) for event in ("die", "start")]
-    in_time = all(earlier.when < later.when for earlier, later in pairwise(doings))
-    return in_time and [(doing.action, doing.id) for doing in doings] == order
+    in_time = all(
+        earlier_event.when < later_event.when for earlier_event, later_event in pairwise(events)
+    )
+    return in_time and [(event.action, event.id) for event in events] == order
 
 
 def accepts_connections(address: str) -> bool:
@@ -151,7 +155,7 @@ def client_in_a_container(stack: DockerStack, image: str, listener: str, id: int
 
 
 @contextlib.contextmanager
-def update_with_replaced(stack: DockerStack, id: int) -> Iterator[subprocess.Popen[str]]:
+def update_with_replaced_container(stack: DockerStack, id: int) -> Iterator[subprocess.Popen[str]]:
     """An update, once the broker ``id`` has another container, which runs; it ends within."""
     old_containers = stack.containers()
     with stack.updating() as child:
@@ -166,7 +170,7 @@ def update_with_replaced(stack: DockerStack, id: int) -> Iterator[subprocess.Pop
 
 
 def is_running(stack: DockerStack, container: str) -> bool:
-    """Whether it has written its first lines."""
+    """True if the container has written its first lines."""
     with contextlib.suppress(AssertionError):
         return "INFO" in stack.engine.run("logs", container)
     return False
@@ -178,7 +182,7 @@ def test_a_listener_comes_and_another_one_moves_with_its_clients(
     """The first of three steps: INTERNAL is to become REPL. EXTERNAL gets another host and port."""
     stack = rolling.stack
     old_containers, volumes = stack.containers(), stack.volumes()
-    old_addresses = traffic.began[CHANGES].split(",")
+    old_addresses = traffic.old_bootstraps[CHANGES].split(",")
     assert all(map(accepts_connections, old_addresses))
     leaving_listener, steady_listener, moving_listener = stack.cluster["listeners"]
     assert (leaving_listener["name"], steady_listener["name"], moving_listener["name"]) == (
@@ -193,15 +197,15 @@ def test_a_listener_comes_and_another_one_moves_with_its_clients(
             steady_listener,
             moving_listener | {"port": ports[1]},
         ],
-        "hosts": [{"name": "local", "external": rolling.elsewhere}],
+        "hosts": [{"name": "local", "external": rolling.other_address}],
     }
-    with stack.watched() as doings:
-        with update_with_replaced(stack, 1) as child:
+    with stack.recorded_events() as events:
+        with update_with_replaced_container(stack, 1) as child:
             os.killpg(child.pid, signal.SIGINT)
             child.communicate(timeout=PATIENCE)
             assert child.returncode != 0
         assert "step 1 of 3: REPL added next to INTERNAL; EXTERNAL at other" in stack.up()
-    assert is_rolling(doings), doings
+    assert is_rolling(events), events
     new_containers = stack.containers()
     assert new_containers.keys() == old_containers.keys() and not set(
         new_containers.values()
@@ -218,9 +222,10 @@ def test_a_listener_comes_and_another_one_moves_with_its_clients(
         assert producer.known_brokers() == dict(
             zip((1, 2, 3), current_bootstrap.split(","), strict=True)
         )
-        assert (current_bootstrap == traffic.began[listener]) == (listener == STAYS)
+        assert (current_bootstrap == traffic.old_bootstraps[listener]) == (listener == STAYS)
     assert all(
-        word.startswith(f"{rolling.elsewhere}:") for word in bootstrap(stack, CHANGES).split(",")
+        word.startswith(f"{rolling.other_address}:")
+        for word in bootstrap(stack, CHANGES).split(",")
     )
     assert not any(map(accepts_connections, old_addresses))
 
@@ -230,7 +235,7 @@ def test_no_second_container_is_stopped_while_one_is_down(
 ) -> None:
     """The second step, in which a broker is killed: it is started, and changed before others."""
     old_containers = stack.containers()
-    with update_with_replaced(stack, 1) as child:
+    with update_with_replaced_container(stack, 1) as child:
         stack.engine.run("kill", stack.names[3])
         output, _ = child.communicate(timeout=PATIENCE)
         assert child.returncode != 0
@@ -243,10 +248,10 @@ def test_no_second_container_is_stopped_while_one_is_down(
     } == {1}
     # another checkout with the same state knows as much
     (stack.folder / ".earshot" / "stacks" / stack.stack / FILE).unlink()
-    with stack.watched() as doings:
+    with stack.recorded_events() as events:
         second_output = stack.up()
     assert "step 2 of 3: brokers reach each other through REPL; run again" in second_output
-    assert [(event.action, event.id) for event in sorted(doings, key=lambda event: event.when)] == [
+    assert [(event.action, event.id) for event in sorted(events, key=lambda event: event.when)] == [
         ("start", 3), ("die", 3), ("start", 3), ("die", 2), ("start", 2),
     ]  # fmt: skip
 
@@ -265,13 +270,13 @@ def test_an_unused_listener_is_removed_and_no_acknowledged_record_is_lost(
             "listener INTERNAL would be removed, and has 1 connection of clients: 1 from" in refusal
         )
     assert stack.containers() == old_containers
-    with update_with_replaced(stack, 1) as child:
+    with update_with_replaced_container(stack, 1) as child:
         child_processes = psutil.Process(child.pid).children(recursive=True)
         child.send_signal(signal.SIGKILL)
         psutil.wait_procs(child_processes, 60)
     assert "step 3 of 3: INTERNAL removed" in stack.up()
     assert leaving_by_listener(stack) == {"REPL": False, "HOST": False, "EXTERNAL": False}
-    traffic.writing.close()
+    traffic.producer_contexts.close()
     for listener, producer in traffic.producers.items():
         assert producer.failed == [] and len(producer.acknowledged) == producer.sent > 0
         stored_records = read_all(

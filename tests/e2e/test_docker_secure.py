@@ -27,8 +27,8 @@ from tests.e2e.docker_stack import (
     DockerStack,
     docker_cluster,
     docker_deployment,
-    resolving_with,
-    seen_from_outside,
+    resolver_config,
+    with_outside_name,
 )
 from tests.e2e.images.load import validator_images
 from tests.e2e.open_sockets import documented_addresses
@@ -55,27 +55,30 @@ def stack(
 ) -> Iterator[Secured[DockerStack]]:
     """The template's three brokers with `security`, up and proved once from all three vantages."""
     folder = tmp_path_factory.mktemp("secure") / "p"
-    with outside() as beyond:
+    with outside() as outside_network:
         cluster = docker_cluster(kafka_image, security=SECURITY)
-        cluster = seen_from_outside(cluster, beyond, validator_images(docker_engine)[0])
-        config = resolving_with(beyond)
+        cluster = with_outside_name(cluster, outside_network, validator_images(docker_engine)[0])
+        config = resolver_config(outside_network)
         with docker_deployment(folder, docker_engine, cluster, config) as new_stack:
-            secured, seen_ids = Secured(new_stack), set[str]()
-            texts = secured.process_texts
+            secured_stack, seen_ids = Secured(new_stack), set[str]()
+            texts = secured_stack.process_texts
             with (
                 contextlib.closing(docker_engine.client()) as client,
                 watched_processes(
                     texts, lambda: texts.update(new_container_texts(client, seen_ids)), 0.2
                 ),
-                attack_within(new_stack.folder, secured.current_secrets, list) as secured.attack,
+                attack_within(
+                    new_stack.folder, secured_stack.current_secrets, list
+                ) as secured_stack.attack,
             ):
                 new_stack.up()
-            yield secured
+            yield secured_stack
 
 
 def new_container_texts(client: docker.DockerClient, seen_ids: set[str]) -> set[str]:
-    """What the engine tells of containers that are not ``known`` yet, also of those that live a
-    second: how they were made stays as it is."""
+    """The engine's descriptions of containers whose ids are not in ``seen_ids``, which are added.
+
+    A container that lives a second is described, too. Its settings do not change."""
     container_texts = set()
     with contextlib.suppress(docker.errors.DockerException, requests.RequestException):
         for id in {container["Id"] for container in client.api.containers(all=True)} - seen_ids:
@@ -86,7 +89,7 @@ def new_container_texts(client: docker.DockerClient, seen_ids: set[str]) -> set[
 
 
 def engine_texts(stack: DockerStack) -> str:
-    """All that the engine tells of the stack, its containers' logs included."""
+    """The engine's descriptions of the stack's resources, and its containers' logs."""
     stack_label = f"label={labels.STACK}={stack.stack}"
     parts = []
     for kind in ("container", "volume", "network"):
@@ -173,8 +176,10 @@ def test_a_killed_container_starts_and_then_nothing_changes(
     deployment.up(repair=False, refresh=False)
     assert deployment.containers() == containers
     assert deployment.inspect(2)["State"]["Running"]
-    proved = deployment.outputs()["incarnations"]
-    assert {id for id in proved if proved[id] != incarnations[id]} == {"2"}
+    proved_incarnations = deployment.outputs()["incarnations"]
+    assert {id for id in proved_incarnations if proved_incarnations[id] != incarnations[id]} == {
+        "2"
+    }
     output = deployment.up()
     assert "unchanged" in output
     assert not any(word in output for word in ("created", "updated", "replaced", "deleted"))
@@ -225,14 +230,14 @@ def test_no_secret_is_anywhere_but_in_its_own_file(stack: Secured[DockerStack]) 
     assert holders(deployment.folder, secrets) == secret_files
     for name in secret_files:
         assert (deployment.folder / name).stat().st_mode & 0o777 == 0o600, name
-    # what a container writes beside its volumes becomes a layer of whoever commits it
+    # files outside of volumes become part of an image if the container is committed
     for id, name in deployment.names.items():
         place = f"{FOLDER}/{file_of(deployment, id, f'node-{id}.pem')}"
         assert files_with_secrets(deployment, name, secrets) == {place}
 
 
 def test_another_user_gets_no_secret_from_any_port_or_file(stack: Secured[DockerStack]) -> None:
-    """Beside the update that makes the cluster, and its proof from three vantages."""
+    """The attack runs during the update that creates the cluster, and its validation."""
     attack = stack.attack
     assert attack.sockets and attack.answers and attack.exposed(stack.secrets) == []
     assert {socket.process for socket in attack.sockets.values()} <= documented_addresses().keys()
@@ -340,7 +345,7 @@ def test_destroy_removes_the_containers_and_keeps_the_data(stack: Secured[Docker
 def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     stack: Secured[DockerStack],
 ) -> None:
-    """It brings the cluster up anew, and removes it."""
+    """The test creates the cluster again, and removes it."""
     deployment, (host,) = stack.deployment, stack.deployment.cluster["hosts"]
     hosts = {id: [name, "localhost", host["external"]] for id, name in deployment.names.items()}
     certs = deployment.folder / "certs"

@@ -31,12 +31,12 @@ HEALTHY_SECONDS = 40
 
 @pytest.fixture(scope="module")
 def base(docker_engine: Engine, kafka_image: str) -> str:
-    """What the validator image is built on in tests."""
+    """The base of the validator image in tests."""
     return validator_images(docker_engine)[0]
 
 
 def internal_cluster(image: str, base: str, **settings: Any) -> dict[str, Any]:
-    """A cluster with one listener and so one vantage, for tests of something else."""
+    """A cluster with one listener and so one vantage."""
     cluster = docker_cluster(image, validator={"base": base}, **settings)
     cluster["validation"]["records"] = 0
     cluster["listeners"] = cluster["listeners"][:1]
@@ -44,7 +44,7 @@ def internal_cluster(image: str, base: str, **settings: Any) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def changing(
+def changing_stack(
     docker_engine: Engine, kafka_image: str, base: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[DockerStack]:
     """Three brokers with one listener; every test leaves them up."""
@@ -57,7 +57,7 @@ def changing(
 
 @contextlib.contextmanager
 def container_events(stack: DockerStack) -> Iterator[list[tuple[str, int]]]:
-    """What becomes of the stack's containers meanwhile: ("die" or "start", node id), in order.
+    """Events of the stack's containers within the block: ("die" or "start", node id), in order.
 
     Taken down as it happens: the engine remembers few events, and health checks make many.
     """
@@ -79,53 +79,55 @@ def container_events(stack: DockerStack) -> Iterator[list[tuple[str, int]]]:
             thread.join(20)
 
 
-def test_the_containers_are_healthy_by_their_own_word(changing: DockerStack) -> None:
+def test_the_containers_are_healthy_by_their_own_word(changing_stack: DockerStack) -> None:
     end = time.monotonic() + HEALTHY_SECONDS
-    for id in changing.names:
-        while (health := changing.inspect(id)["State"]["Health"])["Status"] != "healthy":
+    for id in changing_stack.names:
+        while (health := changing_stack.inspect(id)["State"]["Health"])["Status"] != "healthy":
             assert time.monotonic() < end, health
             time.sleep(1)
 
 
-def test_a_change_takes_one_container_after_the_other(changing: DockerStack) -> None:
-    changing.produce("rolled", "before")
-    old_containers = changing.containers()
-    changing.cluster["heap"] = "272m"
-    with container_events(changing) as events:
-        changing.up()
-    new_containers = changing.containers()
+def test_a_change_takes_one_container_after_the_other(changing_stack: DockerStack) -> None:
+    changing_stack.produce("rolled", "before")
+    old_containers = changing_stack.containers()
+    changing_stack.cluster["heap"] = "272m"
+    with container_events(changing_stack) as events:
+        changing_stack.up()
+    new_containers = changing_stack.containers()
     assert all(new_containers[id] != old_containers[id] for id in old_containers)
     assert events == [(event, id) for id in (1, 2, 3) for event in ("die", "start")]
-    assert changing.first_record("rolled") == "before"
+    assert changing_stack.first_record("rolled") == "before"
 
 
-def test_a_broker_comes_and_goes_and_the_others_are_left_alone(changing: DockerStack) -> None:
-    old_containers = changing.containers()
-    names = dict(changing.cluster["names"])
+def test_a_broker_comes_and_goes_and_the_others_are_left_alone(changing_stack: DockerStack) -> None:
+    old_containers = changing_stack.containers()
+    names = dict(changing_stack.cluster["names"])
     mark = names[1].partition("-")[2]
-    changing.cluster |= {"brokers": 4, "names": names | {4: f"k4-{mark}"}}
-    leftover_container = create_leftover(changing, f"k4-{mark}")
-    changing.up()
-    new_containers = changing.containers()
+    changing_stack.cluster |= {"brokers": 4, "names": names | {4: f"k4-{mark}"}}
+    leftover_container = create_leftover(changing_stack, f"k4-{mark}")
+    changing_stack.up()
+    new_containers = changing_stack.containers()
     fourth_container = new_containers.pop(4)
     assert new_containers == old_containers and fourth_container != leftover_container
 
-    changing.kafka(1, "kafka-topics", "--create", "--topic", "on-four", "--replica-assignment=4:1")
-    changing.cluster |= {"brokers": 3, "names": names}
+    changing_stack.kafka(
+        1, "kafka-topics", "--create", "--topic", "on-four", "--replica-assignment=4:1"
+    )
+    changing_stack.cluster |= {"brokers": 3, "names": names}
     for command in ("preview", "up"):
-        output = changing.refusal(command=command)
+        output = changing_stack.refusal(command=command)
         assert "broker 4 would be removed and still holds 1 replica(s): on-four-0" in output
         assert "kafka-reassign-partitions" in output
-    assert changing.containers() == old_containers | {4: fourth_container}
+    assert changing_stack.containers() == old_containers | {4: fourth_container}
 
-    changing.kafka(1, "kafka-topics", "--delete", "--topic", "on-four")
-    changing.up()
-    assert changing.containers() == old_containers
-    assert set(changing.volumes()) == {1, 2, 3, 4}, "data is kept"
+    changing_stack.kafka(1, "kafka-topics", "--delete", "--topic", "on-four")
+    changing_stack.up()
+    assert changing_stack.containers() == old_containers
+    assert set(changing_stack.volumes()) == {1, 2, 3, 4}, "data is kept"
 
 
 def create_leftover(stack: DockerStack, name: str) -> str:
-    """A container of this deployment that an interrupted run has made and not told the state of."""
+    """Creates a container as an interrupted run leaves it: it is missing in the state."""
     container_labels = stack.inspect(1)["Config"]["Labels"]
     flags = [f"--label={key}={container_labels[key]}" for key in (labels.STACK, labels.DEPLOYMENT)]
     flags.append(f"--label={labels.NODE}=4")
@@ -147,21 +149,21 @@ def create_leftover(stack: DockerStack, name: str) -> str:
     ("up", {"kafka_version": "4.0.2"}, ["was written by Kafka 4.1.1", "4.0.2 is older"]),
 ])  # fmt: skip
 def test_what_the_data_forbids_is_refused_before_anything_is_touched(
-    changing: DockerStack, command: str, change: dict[str, Any], words: list[str]
+    changing_stack: DockerStack, command: str, change: dict[str, Any], words: list[str]
 ) -> None:
-    old_containers, cluster = changing.containers(), dict(changing.cluster)
+    old_containers, cluster = changing_stack.containers(), dict(changing_stack.cluster)
     port = cluster["listeners"][0]["port"]
     listeners = [
         {"port": port, **listener} for listener in change.get("listeners", cluster["listeners"])
     ]
-    changing.cluster |= {**change, "listeners": listeners}
+    changing_stack.cluster |= {**change, "listeners": listeners}
     try:
-        output = " ".join(changing.refusal(command=command).split())
+        output = " ".join(changing_stack.refusal(command=command).split())
     finally:
-        changing.cluster = cluster
+        changing_stack.cluster = cluster
     assert all(word in output for word in words), output
     assert "map[" not in output, output
-    assert changing.containers() == old_containers
+    assert changing_stack.containers() == old_containers
 
 
 def test_kept_data_of_another_checkout_is_taken_over_by_saying_so(
@@ -173,7 +175,7 @@ def test_kept_data_of_another_checkout_is_taken_over_by_saying_so(
         kept_cluster_id = stack.outputs()["contract"]["cluster_id"]
         stack.produce("kept", "still here")
         stack.destroy()
-        # all that tells this checkout from another one with a stack of that name
+        # the only difference from another checkout with a stack of that name
         (stack.root.parent / "cluster-id").unlink()
         for command in ("preview", "up"):
             output = stack.refusal(command=command)

@@ -65,7 +65,7 @@ class TwoHosts:
         return completed.returncode, cells_by_key(json.loads(completed.stdout))
 
     def containers_on(self, host: Host) -> dict[int, dict[str, Any]]:
-        """What the engine of ``host`` knows of its brokers, by node id."""
+        """The engine's descriptions of the brokers on ``host``, by node id."""
         ids = MAJORITY if host is self.first_host else MINORITY
         names = [self.stack.names[id] for id in ids]
         return dict(zip(ids, json.loads(host.engine.run("inspect", *names)), strict=True))
@@ -141,7 +141,7 @@ def two_hosts(
 
 @contextlib.contextmanager
 def stopped_engine(two_hosts: TwoHosts, host: Host) -> Iterator[None]:
-    """While ``host`` is down; then it is up again, and `pulumi up` has seen to its brokers."""
+    """Stops the engine of ``host`` within the block. Then starts it and its brokers again."""
     host.stop_engine()
     try:
         yield
@@ -236,7 +236,7 @@ def test_an_image_that_one_host_cannot_have_stops_no_broker(two_hosts: TwoHosts)
 def test_a_host_has_its_turn_while_the_brokers_on_the_other_are_in_sync(
     two_hosts: TwoHosts, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As for hosts that a stack makes. The first has two of three brokers."""
+    """The turn is that of hosts that a stack creates. The first has two of three brokers."""
     hosts = [
         {"name": name, "engine": host.url, "cert_path": str(two_hosts.second_host.certificates)}
         for name, host in (("first", two_hosts.first_host), ("second", two_hosts.second_host))
@@ -288,10 +288,10 @@ def test_without_the_minority_exactly_its_brokers_fail(two_hosts: TwoHosts) -> N
 def test_without_the_majority_the_quorum_is_said_to_be_lost(two_hosts: TwoHosts) -> None:
     write(two_hosts.stack, "on-first", "kept by the first", replicas="1,3")
     with stopped_engine(two_hosts, two_hosts.first_host):
-        began = time.monotonic()
+        start_time = time.monotonic()
         code, cells = two_hosts.validate()
-        took = time.monotonic() - began
-        print(f"a lost quorum was reported after {took:.0f} s")
+        elapsed = time.monotonic() - start_time
+        print(f"a lost quorum was reported after {elapsed:.0f} s")
         assert code == 1
         assert cells.keys() == EVERYTHING
         causes = cause_by_cell(cells)

@@ -42,11 +42,11 @@ PATIENT = 60.0
 
 
 @pytest.fixture(scope="module")
-def running() -> Iterator[Cluster]:
+def shared_cluster() -> Iterator[Cluster]:
     """Three brokers with two listeners, for all tests; broker 3 is as the last test left it."""
     _, plan = local_plan(brokers=3)
-    with running_cluster(plan) as started:
-        yield started
+    with running_cluster(plan) as new_cluster:
+        yield new_cluster
 
 
 @pytest.fixture
@@ -55,10 +55,10 @@ def certificate(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def cluster(running: Cluster) -> Cluster:
-    """The same, running as planned."""
-    running.reset()
-    return running
+def cluster(shared_cluster: Cluster) -> Cluster:
+    """Like `shared_cluster`, with all brokers running as in the plan."""
+    shared_cluster.reset()
+    return shared_cluster
 
 
 def address(contract: Contract, listener: str, broker: int) -> Address:
@@ -77,8 +77,8 @@ def failures(report: Report) -> dict[tuple[str, int], tuple[Stage | None, str]]:
 
 
 def test_a_healthy_cluster(cluster: Cluster) -> None:
-    reported: list[Cell] = []
-    report = examine(cluster.contract, deadline=PATIENT, on_cell=reported.append)
+    reported_cells: list[Cell] = []
+    report = examine(cluster.contract, deadline=PATIENT, on_cell=reported_cells.append)
     assert report.verdict is Verdict.PASS and report.exit_code == 0
     assert [(cell.listener, cell.broker) for cell in report.cells] == [
         (name, id) for name in ("INTERNAL", "EXTERNAL") for id in (1, 2, 3)
@@ -87,7 +87,7 @@ def test_a_healthy_cluster(cluster: Cluster) -> None:
         assert [stage.verdict for stage in cell.stages] == [Verdict.PASS] * 7
         assert cell.latency_ms is not None and cell.latency_ms > 0
         assert f"led by broker {cell.broker}" in cell.stages[5].detail
-    assert sorted(reported, key=str) == sorted(report.cells, key=str)
+    assert sorted(reported_cells, key=str) == sorted(report.cells, key=str)
     assert report.notes == ()
     assert own_topics(cluster.contract) == set()
 
@@ -143,7 +143,7 @@ def test_a_killed_broker_fails_its_own_cells_only(cluster: Cluster) -> None:
     cluster.kill(2)
     expected = {(name, 2): (Stage.TCP, "refused") for name in ("INTERNAL", "EXTERNAL")}
     # the cluster still lists it at first, and no longer after its session has ended
-    fenced = time.monotonic() + 60
+    fence_end = time.monotonic() + 60
     while True:
         # a new active controller may be needed, for which the usual deadline is short
         report = examine(cluster.contract, deadline=PATIENT)
@@ -151,7 +151,7 @@ def test_a_killed_broker_fails_its_own_cells_only(cluster: Cluster) -> None:
         assert [cell.verdict for cell in report.cells].count(Verdict.PASS) == 4
         if "no listener lists broker 2" in report.cells[1].stages[1].detail:
             break
-        assert time.monotonic() < fenced, "the cluster goes on listing a dead broker"
+        assert time.monotonic() < fence_end, "the cluster goes on listing a dead broker"
         time.sleep(1)
     cluster.start(2)
     assert examine(cluster.contract, deadline=PATIENT).verdict is Verdict.PASS
@@ -161,7 +161,7 @@ def test_a_killed_broker_fails_its_own_cells_only(cluster: Cluster) -> None:
 def test_a_broker_that_dies_in_the_middle(cluster: Cluster) -> None:
     """Killed after its metadata was read, before its record: only its cells fail, at the record."""
     contract = cluster.contract
-    # a cell that fails early tells when the records are about to go out
+    # a cell that fails early shows when the records are about to be sent
     (port,) = free_ports(1)
     external = {"EXTERNAL": Advertised(host="localhost", port=port)}
     moved_broker = contract.brokers[2].model_copy(
@@ -184,7 +184,7 @@ def test_a_broker_that_dies_in_the_middle(cluster: Cluster) -> None:
 
 
 def test_a_broker_that_hangs_fails_its_own_cells_only(cluster: Cluster) -> None:
-    """It accepts connections, as the kernel does that for it, and never answers."""
+    """The broker's kernel accepts connections, but the broker never answers."""
     process = psutil.Process(cluster.pid(2))
     process.suspend()
     try:
@@ -196,32 +196,32 @@ def test_a_broker_that_hangs_fails_its_own_cells_only(cluster: Cluster) -> None:
     }
 
 
-def test_drift(running: Cluster) -> None:
+def test_drift(shared_cluster: Cluster) -> None:
     (port,) = free_ports(1)
-    running.advertise(3, EXTERNAL=f"localhost:{port}")
-    report = examine(running.contract)
+    shared_cluster.advertise(3, EXTERNAL=f"localhost:{port}")
+    report = examine(shared_cluster.contract)
     assert failures(report) == {("EXTERNAL", 3): (Stage.METADATA, "drift")}
     cause = report.cells[-1].cause
     assert cause is not None
     assert f"localhost:{port}" in cause.observed
-    assert str(address(running.contract, "EXTERNAL", 3)) in cause.expected
+    assert str(address(shared_cluster.contract, "EXTERNAL", 3)) in cause.expected
 
 
 @pytest.mark.combination
 def test_an_address_that_leads_to_two_brokers(
-    running: Cluster, monkeypatch: pytest.MonkeyPatch
+    shared_cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Behind a forwarder that takes each connection to the next of two brokers."""
-    broker_addresses = [address(running.contract, "EXTERNAL", id) for id in (3, 1)]
+    broker_addresses = [address(shared_cluster.contract, "EXTERNAL", id) for id in (3, 1)]
     with forwarder(*broker_addresses) as way:
-        running.advertise(3, EXTERNAL=str(way.address))
+        shared_cluster.advertise(3, EXTERNAL=str(way.address))
         host, port = way.address
         external = {"EXTERNAL": Advertised(host=host, port=port)}
-        moved_broker = running.contract.brokers[2].model_copy(
-            update={"advertised": running.contract.brokers[2].advertised | external}
+        moved_broker = shared_cluster.contract.brokers[2].model_copy(
+            update={"advertised": shared_cluster.contract.brokers[2].advertised | external}
         )
-        brokers = (*running.contract.brokers[:2], moved_broker)
-        contract = running.contract.model_copy(update={"brokers": brokers})
+        brokers = (*shared_cluster.contract.brokers[:2], moved_broker)
+        contract = shared_cluster.contract.model_copy(update={"brokers": brokers})
         report = examine(contract)
         report_without_records = examine([broker_addresses[1]], produce=False)
         # of a user who may not ask a broker who it is
@@ -237,7 +237,7 @@ def test_an_address_that_leads_to_two_brokers(
     assert report_without_question.notes == ()
 
 
-def test_a_path_that_loses_some_messages(running: Cluster) -> None:
+def test_a_path_that_loses_some_messages(shared_cluster: Cluster) -> None:
     limits = {"request": 2**20, "answer": 2**20}
     swallowed_keys: set[int] = set()
 
@@ -245,8 +245,8 @@ def test_a_path_that_loses_some_messages(running: Cluster) -> None:
         limit = limits["answer" if key is None else "request"]
         return size > limit or key in swallowed_keys
 
-    with swallowing(address(running.contract, "EXTERNAL", 3), swallows) as way:
-        running.advertise(3, EXTERNAL=str(way.address))
+    with swallowing(address(shared_cluster.contract, "EXTERNAL", 3), swallows) as way:
+        shared_cluster.advertise(3, EXTERNAL=str(way.address))
         place = way.address
 
         def cell_and_notes() -> tuple[Cell, tuple[str, ...]]:
@@ -268,18 +268,18 @@ def test_a_path_that_loses_some_messages(running: Cluster) -> None:
             assert cell.cause.kind == "large-packets"
 
 
-def test_a_controllers_listener_is_named(running: Cluster) -> None:
-    controller = running.plan.node(1).listener(running.plan.controller)
+def test_a_controllers_listener_is_named(shared_cluster: Cluster) -> None:
+    controller = shared_cluster.plan.node(1).listener(shared_cluster.plan.controller)
     assert controller is not None
     report = examine([controller.advertised])
     (failure,) = failures(report).values()
     assert failure == (Stage.BOOTSTRAP, "controllers-listener")
 
 
-def test_the_failure_of_the_seeds(running: Cluster) -> None:
+def test_the_failure_of_the_seeds(shared_cluster: Cluster) -> None:
     """Bootstrap is accepted, the advertised name means nothing here."""
-    seed = address(running.contract, "EXTERNAL", 1)
-    running.advertise(3, EXTERNAL="nope.invalid:9092")
+    seed = address(shared_cluster.contract, "EXTERNAL", 1)
+    shared_cluster.advertise(3, EXTERNAL="nope.invalid:9092")
     report = examine([seed])
     assert failures(report) == {(str(seed), 3): (Stage.RESOLVE, "unresolvable")}
     cell = report.cells[-1]
@@ -294,11 +294,11 @@ def test_the_failure_of_the_seeds(running: Cluster) -> None:
     [("my_kafka:9092", "unresolvable"), ("kafka:9094:30000", "no-host-name")],
 )
 def test_what_earshot_would_not_advertise(
-    running: Cluster, advertised: str, kind: str, capsys: pytest.CaptureFixture[str]
+    shared_cluster: Cluster, advertised: str, kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Kafka takes such names: they are shown and checked like any other."""
-    seed = address(running.contract, "EXTERNAL", 1)
-    running.advertise(3, EXTERNAL=advertised)
+    seed = address(shared_cluster.contract, "EXTERNAL", 1)
+    shared_cluster.advertise(3, EXTERNAL=advertised)
     report = examine([seed])
     assert failures(report) == {(str(seed), 3): (Stage.RESOLVE, kind)}
     assert [cell.verdict for cell in report.cells[:2]] == [Verdict.PASS] * 2
@@ -306,7 +306,7 @@ def test_what_earshot_would_not_advertise(
     host, _, port = advertised.rpartition(":")
     assert shown_address == Address(host, int(port))
     assert read_report(json(report), "test") == report
-    drift_report = examine(running.contract)
+    drift_report = examine(shared_cluster.contract)
     assert failures(drift_report) == {("EXTERNAL", 3): (Stage.METADATA, "drift")}
     assert f"broker 3 advertises {shown_address} to clients" in str(drift_report.cells[-1].cause)
     discovered_contract, *_ = discover([seed], {})
@@ -316,23 +316,23 @@ def test_what_earshot_would_not_advertise(
 
 
 @pytest.mark.combination
-def test_two_brokers_at_one_address(running: Cluster) -> None:
-    shared = address(running.contract, "EXTERNAL", 1)
-    running.advertise(3, EXTERNAL=str(shared))
-    assert failures(examine(running.contract)) == {
+def test_two_brokers_at_one_address(shared_cluster: Cluster) -> None:
+    shared_address = address(shared_cluster.contract, "EXTERNAL", 1)
+    shared_cluster.advertise(3, EXTERNAL=str(shared_address))
+    assert failures(examine(shared_cluster.contract)) == {
         ("EXTERNAL", 1): (Stage.METADATA, "shared-address"),
         ("EXTERNAL", 3): (Stage.METADATA, "drift"),
     }
-    assert failures(examine([shared])) == {
-        (str(shared), 1): (Stage.METADATA, "shared-address"),
-        (str(shared), 3): (Stage.METADATA, "shared-address"),
+    assert failures(examine([shared_address])) == {
+        (str(shared_address), 1): (Stage.METADATA, "shared-address"),
+        (str(shared_address), 3): (Stage.METADATA, "shared-address"),
     }
 
 
 @pytest.mark.combination
-def test_a_broker_without_the_listener_is_missing(running: Cluster) -> None:
-    plan = running.plan
-    running.extra[3] = {
+def test_a_broker_without_the_listener_is_missing(shared_cluster: Cluster) -> None:
+    plan = shared_cluster.plan
+    shared_cluster.extra[3] = {
         key: ",".join(
             f"{listener.name}://{getattr(listener, side)}"
             for listener in plan.node(3).listeners
@@ -340,9 +340,11 @@ def test_a_broker_without_the_listener_is_missing(running: Cluster) -> None:
         )
         for key, side in (("listeners", "bind"), ("advertised.listeners", "advertised"))
     }
-    running.stop(3)
-    running.start(3)
-    assert failures(examine(running.contract)) == {("EXTERNAL", 3): (Stage.METADATA, "missing")}
+    shared_cluster.stop(3)
+    shared_cluster.start(3)
+    assert failures(examine(shared_cluster.contract)) == {
+        ("EXTERNAL", 3): (Stage.METADATA, "missing")
+    }
 
 
 def test_a_lost_quorum_is_a_cause_of_its_own(cluster: Cluster) -> None:
@@ -376,7 +378,7 @@ def test_the_contract_names_the_listener_behind_an_unresolvable_name() -> None:
 
 @pytest.mark.combination
 def test_crossed_addresses_are_found_by_who_answers() -> None:
-    """Metadata equals the contract, and every address leads to the other broker."""
+    """Metadata equals the contract, and every address reaches the other broker."""
     first_port, second_port = free_ports(2)
     crossed_listener = {
         "name": "EXTERNAL",
@@ -408,8 +410,8 @@ def test_crossed_addresses_are_found_by_who_answers() -> None:
     assert cause.observed == f"localhost:{second_port} leads to broker 2, not to broker 1"
 
 
-def allow(cluster: Cluster, user: str, operations: Sequence[str]) -> None:
-    """Lets ``user`` do ``operations`` on topics of the doctor's, and nothing else."""
+def allow_operations(cluster: Cluster, user: str, operations: Sequence[str]) -> None:
+    """Allows ``user`` only these ``operations``, on topics of the doctor."""
     admin = AdminClient(configuration(cluster.contract.listeners[0].bootstrap, None, {}))
     any_value: Any = None
     all_bindings = AclBindingFilter(
@@ -466,7 +468,7 @@ def test_credentials() -> None:
         report_without_login = examine([address(cluster.contract, "EXTERNAL", 1)])
         report_by_rights = {}
         for rights in ((), ("WRITE", "READ"), ("WRITE", "READ", "DELETE"), ("CREATE",)):
-            allow(cluster, "bob", rights)
+            allow_operations(cluster, "bob", rights)
             report_by_rights[rights] = examine(
                 cluster.contract.with_listeners(["EXTERNAL"]), client=client("right", "bob")
             )

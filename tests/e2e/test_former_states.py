@@ -19,14 +19,14 @@ from tests.e2e.images.load import validator_images
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900), pytest.mark.combination]
 GATE = {"GateSeal", "pulumi-python"}
-"""What the first update deletes: the approval and its provider."""
+"""Resources that the first update deletes: the approval and its provider."""
 MERGED = {"aws": {"AwsPreflight"}, "docker": {"ClusterIdentity", "DockerPreflight"}}
 """What a placement's one preflight does now."""
 INSTANCE = "aws:ec2/instance:Instance"
 
 
 def types_by_operation(preview: str) -> dict[str, set[str]]:
-    """By operation, the last words of the types."""
+    """The last words of the types, by operation."""
     types_by_operation = defaultdict(set)
     for step in json.loads(preview[preview.index("{") :])["steps"]:
         kind = step["urn"].split("::")[2].rpartition("$")[2]
@@ -70,7 +70,7 @@ def test_on_aws(server: MotoServer, tmp_path: Path) -> None:
         names, volumes = set(stack.instances()), stack.volumes()
         old_instances = {instance["InstanceId"] for instance in stack.instances().values()}
 
-        # user data are others in this release: instances are replaced, and nothing else is
+        # user data differs in this release: instances are replaced, and no other resource
         import_state(run_pulumi, former.with_live_ids(live), tmp_path)
         planned_steps = types_by_operation(run_pulumi("preview", "--json"))
         assert planned_steps["replace"] == {"Instance", "VolumeAttachment"}
@@ -132,7 +132,7 @@ def test_in_containers(docker_engine: Engine, kafka_image: str, tmp_path: Path) 
 
         def run_pulumi(*words: str) -> str:
             completed = stack.pulumi(*words)
-            assert completed.returncode == 0, stack.reported(completed.stdout)
+            assert completed.returncode == 0, stack.with_logs(completed.stdout)
             return completed.stdout
 
         stack.up()

@@ -1,4 +1,4 @@
-"""Interrupts leave nothing behind but what the next `make up` picks up."""
+"""After an interrupt the next `make up` uses all that is left."""
 
 import os
 import signal
@@ -25,7 +25,7 @@ from toolchain.paths import ROOT, STATE
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 PATIENCE = 120.0
-"""Seconds, on a machine that has much else to do."""
+"""Maximum seconds of each wait, on a busy machine."""
 
 
 @dataclass
@@ -44,7 +44,7 @@ class CheckoutStack:
 
     @property
     def attributes(self) -> Path:
-        """What the file backend keeps beside the stack's state, written in place."""
+        """Files that the file backend writes in place, in addition to the stack's state."""
         return STATE / ".pulumi" / "stacks" / "earshot" / f"{self.name}.json.attrs"
 
     def start(self, command: str) -> subprocess.Popen[str]:
@@ -75,7 +75,7 @@ class CheckoutStack:
 def stack() -> Iterator[CheckoutStack]:
     new_stack = CheckoutStack(f"local-e2e-{os.getpid()}")
     file = new_stack.project.stack_file(new_stack.name)
-    # one broker: what is tested is who cleans up, and that takes as long with one
+    # one broker: cleaning up takes as long with one
     # and only Spark's part of the validation is long enough to be interrupted
     config = {"earshot:cluster": local_cluster(1, validation={"records": 0, "deadline": 120})}
     file.write_text(yaml.safe_dump({"config": config}))
@@ -89,7 +89,7 @@ def stack() -> Iterator[CheckoutStack]:
 
 @contextmanager
 def cluster_of(stack: CheckoutStack) -> Iterator[dict[str, Any]]:
-    """What its file says of the cluster, to be changed."""
+    """`earshot:cluster` of the stack file, which tests change."""
     file = stack.project.stack_file(stack.name)
     document = yaml.safe_load(file.read_text())
     yield document["config"]["earshot:cluster"]
@@ -99,10 +99,10 @@ def cluster_of(stack: CheckoutStack) -> Iterator[dict[str, Any]]:
 def descendants(child: subprocess.Popen[str]) -> list[psutil.Process]:
     """Everything below ``child`` but the brokers, which are meant to stay."""
     try:
-        below = psutil.Process(child.pid).children(recursive=True)
+        child_processes = psutil.Process(child.pid).children(recursive=True)
     except psutil.Error:
         return []
-    return [process for process in below if "kafka.Kafka" not in _arguments(process)]
+    return [process for process in child_processes if "kafka.Kafka" not in _arguments(process)]
 
 
 def _arguments(process: psutil.Process) -> list[str]:
@@ -134,7 +134,7 @@ MOMENTS: dict[str, Callable[[CheckoutStack, subprocess.Popen[str]], object]] = {
 }
 
 
-def started(
+def start_until(
     stack: CheckoutStack, moment: str
 ) -> tuple[subprocess.Popen[str], list[psutil.Process]]:
     """`make up` at a moment, and the processes below it."""
@@ -149,14 +149,16 @@ def started(
 
 @pytest.mark.parametrize("moment", with_combinations("a broker starts", MOMENTS))
 def test_ctrl_c_at_any_step_and_then_up_again(stack: CheckoutStack, moment: str) -> None:
-    child, below = started(stack, moment)
+    child, child_processes = start_until(stack, moment)
     os.killpg(child.pid, signal.SIGINT)
     output, _ = child.communicate(timeout=PATIENCE)
     assert child.returncode != 0, output
     assert "Traceback" not in output
     if moment == VALIDATION:
         assert ValidationKind.interrupted in output
-    until(lambda: not living_processes(below), "processes of the interrupted run are left")
+    until(
+        lambda: not living_processes(child_processes), "processes of the interrupted run are left"
+    )
     old_pids = stack.pids()
     assert "PASS" in stack.run("up")
     assert old_pids <= stack.pids(), "a broker of the interrupted run was not picked up"
@@ -166,17 +168,17 @@ def test_ctrl_c_at_any_step_and_then_up_again(stack: CheckoutStack, moment: str)
     "moment", with_combinations("a broker starts", ["a broker starts", VALIDATION])
 )
 def test_sigkill_of_the_cli_in_the_middle_of_an_update(stack: CheckoutStack, moment: str) -> None:
-    child, below = started(stack, moment)
-    (engine,) = (process for process in below if process.name() == "pulumi")
+    child, child_processes = start_until(stack, moment)
+    (engine,) = (process for process in child_processes if process.name() == "pulumi")
     engine.kill()
     output, _ = child.communicate(timeout=PATIENCE)
     assert child.returncode != 0, output
-    until(lambda: not living_processes(below), "processes of the killed engine are left")
+    until(lambda: not living_processes(child_processes), "processes of the killed engine are left")
     old_pids = stack.pids()
     stack.attributes.write_bytes(b"")  # as where the kill comes while they are written
-    again = stack.run("up")
-    assert "Removing the lock of pulumi process" in again and "has truncated" in again
-    assert "PASS" in again
+    second_run = stack.run("up")
+    assert "Removing the lock of pulumi process" in second_run and "has truncated" in second_run
+    assert "PASS" in second_run
     assert old_pids <= stack.pids()
 
 
@@ -184,11 +186,13 @@ def test_up_twice_then_every_step_of_a_change_and_down(stack: CheckoutStack) -> 
     assert "PASS" in stack.run("up")
     old_pids = stack.pids()
     assert len(old_pids) == 1
-    again = stack.run("up")
-    assert "validating what runs" in again and "PASS" in again
+    second_run = stack.run("up")
+    assert "validating what runs" in second_run and "PASS" in second_run
     assert stack.pids() == old_pids
-    tracked = ["git", "status", "--porcelain", "--", "stacks"]
-    assert subprocess.run(tracked, cwd=ROOT, capture_output=True, check=True).stdout == b""
+    git_status_command = ["git", "status", "--porcelain", "--", "stacks"]
+    assert (
+        subprocess.run(git_status_command, cwd=ROOT, capture_output=True, check=True).stdout == b""
+    )
     with cluster_of(stack) as cluster:
         internal = cluster["listeners"][0]
         internal |= {"name": "REPL", "port": internal["port"] + 1}

@@ -13,7 +13,7 @@ from earshot.topology.cluster import ClusterService, ServicePort
 from earshot.topology.pod_ways import PodWays
 from earshot.topology.ways import Leg
 from tests.kubernetes import parts
-from tests.kubernetes.compare import compared
+from tests.kubernetes.compare import compare_with_model
 from tests.kubernetes.generate import Topology, topology
 from tests.kubernetes.judge import Judge, judge
 from tests.skips import lacking
@@ -25,7 +25,7 @@ BROKEN = ("selectors", "namespaces", "ports")
 
 
 @pytest.fixture(scope="module", params=["iptables", "nftables"])
-def judging(request: pytest.FixtureRequest) -> Iterator[Judge]:
+def cluster_judge(request: pytest.FixtureRequest) -> Iterator[Judge]:
     """A judge on a cluster whose kube-proxies are in one mode."""
     if (reason := parts.hindrance()) is not None:
         lacking(reason)
@@ -34,46 +34,53 @@ def judging(request: pytest.FixtureRequest) -> Iterator[Judge]:
 
 
 def kept_topology(cluster_judge: Judge, path: Path, number: int) -> Topology:
-    """A kept manifest with the addresses of the nodes, in namespaces of its own."""
+    """A kept manifest with the addresses of the nodes, in its own namespaces."""
     text = path.read_text().replace("NEAR", f"near{number}").replace("FAR", f"far{number}")
     for name, address in zip(("NODE1", "NODE2"), cluster_judge.nodes, strict=True):
         text = text.replace(name, address)
     return Topology(number, tuple(yaml.safe_load_all(text)))
 
 
-def differences(cluster_judge: Judge, drawn: list[Topology]) -> list[str]:
-    """What the model says otherwise, each with its seed."""
-    with cluster_judge.running(drawn) as running:
+def differences(cluster_judge: Judge, topologies: list[Topology]) -> list[str]:
+    """The differences between model and cluster, each with its seed."""
+    with cluster_judge.running(topologies) as running_topologies:
         outcomes = [
-            (running_topology.topology.seed, compared(running_topology, cluster_judge.nodes))
-            for running_topology in running
+            (
+                running_topology.topology.seed,
+                compare_with_model(running_topology, cluster_judge.nodes),
+            )
+            for running_topology in running_topologies
         ]
-    assert sum(outcome.agreed.total() for _, outcome in outcomes) > 10 * len(drawn)
+    assert sum(outcome.agreed.total() for _, outcome in outcomes) > 10 * len(topologies)
     return [f"seed {seed}: {text}" for seed, outcome in outcomes for text in outcome.differences]
 
 
-def test_no_hop_of_random_manifests_is_predicted_wrongly(judging: Judge) -> None:
+def test_no_hop_of_random_manifests_is_predicted_wrongly(cluster_judge: Judge) -> None:
     first_seed = random.SystemRandom().randrange(10**6)
-    topologies = [topology(first_seed + i, judging.nodes, i) for i in range(COUNT)]
-    assert differences(judging, topologies) == []
+    topologies = [topology(first_seed + i, cluster_judge.nodes, i) for i in range(COUNT)]
+    assert differences(cluster_judge, topologies) == []
 
 
-def test_no_hop_of_kept_manifests_is_predicted_wrongly(judging: Judge) -> None:
+def test_no_hop_of_kept_manifests_is_predicted_wrongly(cluster_judge: Judge) -> None:
     assert (
-        differences(judging, [kept_topology(judging, path, i) for i, path in enumerate(CASES)])
+        differences(
+            cluster_judge, [kept_topology(cluster_judge, path, i) for i, path in enumerate(CASES)]
+        )
         == []
     )
 
 
 @pytest.mark.parametrize("broken", BROKEN)
 def test_a_broken_model_is_caught(
-    broken: str, judging: Judge, monkeypatch: pytest.MonkeyPatch
+    broken: str, cluster_judge: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = next(case for case in CASES if case.stem == "broken")
-    with judging.running([kept_topology(judging, path, 900 + BROKEN.index(broken))]) as running:
-        assert compared(running[0], judging.nodes).differences == []
+    with cluster_judge.running(
+        [kept_topology(cluster_judge, path, 900 + BROKEN.index(broken))]
+    ) as running_topologies:
+        assert compare_with_model(running_topologies[0], cluster_judge.nodes).differences == []
         _break(broken, monkeypatch)
-        assert compared(running[0], judging.nodes).differences != []
+        assert compare_with_model(running_topologies[0], cluster_judge.nodes).differences != []
 
 
 def _break(knowledge: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,7 +95,7 @@ def _break(knowledge: str, monkeypatch: pytest.MonkeyPatch) -> None:
                 service for service in self.services if service.name == host.split(".")[0]
             ],
         )
-    else:  # a Service leads to its own port of the pods
+    else:  # a Service forwards to its own port of the pods
         ways_to_pods = PodWays.ways_to_pods
 
         def to_own_port(

@@ -83,7 +83,7 @@ def with_engine_killed(stack: Deployment) -> None:
 def test_a_step_is_gone_on_with_after_ctrl_c(
     stack: Deployment, traffic: Traffic, record_property: Recorder
 ) -> None:
-    began, old_pids = time.monotonic(), stack.pids()
+    start_time, old_pids = time.monotonic(), stack.pids()
     configure_split(stack)
     first_step = (
         "step 1 of 3: SECURE, OFFICE and PARTNERS added next to INTERNAL and WHOLE; run again"
@@ -97,34 +97,34 @@ def test_a_step_is_gone_on_with_after_ctrl_c(
     assert restarted_ids(old_pids, stack) == [1]
     assert first_step in stack.up()
     assert restarted_ids(old_pids, stack) == [1, 2, 3]
-    leaving = dict.fromkeys(("INTERNAL", "WHOLE"), True)
-    assert leaving_by_listener(stack) == leaving | dict.fromkeys(
+    leaving_listeners = dict.fromkeys(("INTERNAL", "WHOLE"), True)
+    assert leaving_by_listener(stack) == leaving_listeners | dict.fromkeys(
         ("EXTERNAL", "SECURE", "OFFICE", "PARTNERS"), False
     )
     assert proved_listeners(stack) == leaving_by_listener(stack).keys()
-    record_property(MEASURED, traffic.assert_whole(began))
+    record_property(MEASURED, traffic.assert_whole(start_time))
 
 
 def test_a_step_whose_engine_was_killed_is_taken_back(
     stack: Deployment, traffic: Traffic, record_property: Recorder
 ) -> None:
-    began, old_pids = time.monotonic(), stack.pids()
+    start_time, old_pids = time.monotonic(), stack.pids()
     with_engine_killed(stack)
     assert restarted_ids(old_pids, stack) == [1]
-    (begun,) = recall(stack.root.parent).begun
-    assert begun.inter_broker == "SECURE"
-    half = stack.pids()
+    (begun_plan,) = recall(stack.root.parent).begun
+    assert begun_plan.inter_broker == "SECURE"
+    pids_after_first = stack.pids()
     stack.cluster["listeners"] = [INTERNAL, EXTERNAL, WHOLE]
     assert "back to the listeners before the step that was interrupted" in stack.up()
-    assert restarted_ids(half, stack) == [1]
+    assert restarted_ids(pids_after_first, stack) == [1]
     assert proved_listeners(stack) >= {"INTERNAL", "SECURE", "EXTERNAL", "WHOLE"}
-    record_property(MEASURED, traffic.assert_whole(began))
+    record_property(MEASURED, traffic.assert_whole(start_time))
 
 
 def test_a_broker_that_was_killed_in_a_step_serves_again_before_another_one_is_stopped(
     stack: Deployment, traffic: Traffic, record_property: Recorder
 ) -> None:
-    began, old_pids = time.monotonic(), stack.pids()
+    start_time, old_pids = time.monotonic(), stack.pids()
     configure_split(stack)
     with update_with_restarted(stack, lambda ids: 2 in ids) as child:
         os.kill(stack.pids()[1], signal.SIGKILL)
@@ -135,13 +135,13 @@ def test_a_broker_that_was_killed_in_a_step_serves_again_before_another_one_is_s
     assert "step 3 of 4: brokers reach each other through SECURE" in stack.up()
     assert restarted_ids(old_pids, stack) == [1, 2, 3]
     assert proved_listeners(stack) == leaving_by_listener(stack).keys()
-    record_property(MEASURED, traffic.assert_whole(began))
+    record_property(MEASURED, traffic.assert_whole(start_time))
 
 
 def test_a_listener_that_clients_use_stays_until_they_have_moved(
     stack: Deployment, traffic: Traffic, record_property: Recorder
 ) -> None:
-    began, old_pids = time.monotonic(), stack.pids()
+    start_time, old_pids = time.monotonic(), stack.pids()
     own_address = re.escape(f"127.0.0.1 (pid {os.getpid()},")
     refusal = re.compile(
         rf"WHOLE would be removed, and has \d+ connections of clients: \d+ from {own_address}"
@@ -164,7 +164,7 @@ def test_a_listener_that_clients_use_stays_until_they_have_moved(
         ("SECURE", "EXTERNAL", "OFFICE", "PARTNERS"), False
     )
     assert proved_listeners(stack) == leaving_by_listener(stack).keys()
-    record_property(MEASURED, traffic.assert_whole(began, old_producer, new_producer))
+    record_property(MEASURED, traffic.assert_whole(start_time, old_producer, new_producer))
 
 
 def wait_for_records(producer: SteadyProducer) -> None:
@@ -180,7 +180,7 @@ def wait_for_records(producer: SteadyProducer) -> None:
 def test_the_way_back_joins_two_and_moves_a_port_while_clients_know_the_old_one(
     stack: Deployment, traffic: Traffic, record_property: Recorder
 ) -> None:
-    began = time.monotonic()
+    start_time = time.monotonic()
     stack.cluster |= {"listeners": [INTERNAL, MOVED, JOINED], "extra": EXTRA}
     first_output = stack.up()
     assert "step 1 of 3" in first_output and "EXTERNAL at other addresses" in first_output
@@ -192,8 +192,8 @@ def test_the_way_back_joins_two_and_moves_a_port_while_clients_know_the_old_one(
     assert "run again" not in third_output
     assert leaving_by_listener(stack) == dict.fromkeys(("INTERNAL", "EXTERNAL", "JOINED"), False)
     assert proved_listeners(stack) == leaving_by_listener(stack).keys()
-    record_property(MEASURED, traffic.assert_whole(began))
-    traffic.writing.close()
+    record_property(MEASURED, traffic.assert_whole(start_time))
+    traffic.producer_contexts.close()
     committed = traffic.transactional.committed
     assert traffic.group.await_records_once("transactions", committed) == committed
     new_pids = stack.pids()

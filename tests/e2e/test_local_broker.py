@@ -22,8 +22,8 @@ def test_a_broker_keeps_its_data_wherever_its_directory_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str
 ) -> None:
     monkeypatch.setenv("LC_ALL", "C")
-    _, planned = local_plan(1, kafka_version=version)
-    cluster = Cluster(planned, tmp_path / FOLDER, kafka_broker_jars(version))
+    _, plan = local_plan(1, kafka_version=version)
+    cluster = Cluster(plan, tmp_path / FOLDER, kafka_broker_jars(version))
     original, copy = cluster.node_directory(1), tmp_path / "copy" / "node-1"
     try:
         cluster.start()

@@ -50,7 +50,7 @@ from tests.e2e.secured import (
     holders,
     watched_processes,
 )
-from tests.e2e.spark_history import planted, web_pages
+from tests.e2e.spark_history import plant_secret, web_pages
 from tests.e2e.steady_producer import PER_SECOND
 from tests.e2e.stranger import Stranger
 from tests.e2e.tls_offer import accepted_ciphers
@@ -78,7 +78,7 @@ def secure_cluster() -> dict[str, Any]:
     cluster_settings["controllers"]["port"] = free_cluster["controllers"]["port"]
     extra = {
         **free_cluster["extra"],
-        # Kafka's own module takes tokens that nobody has signed: it is for tests
+        # Kafka's own module accepts unsigned tokens: it is for tests
         "listener.name.external.oauthbearer.sasl.jaas.config": TOKENS,
     }
     return {**cluster_settings, "extra": extra, "validation": free_cluster["validation"]}
@@ -86,14 +86,14 @@ def secure_cluster() -> dict[str, Any]:
 
 @dataclass
 class LocalSecured(Secured[Deployment]):
-    """The same of brokers whose files lie on this machine."""
+    """Like `Secured`, for brokers whose files are on this machine."""
 
     def settings(self, node: int) -> Mapping[str, str]:
         text = (self.deployment.root / f"node-{node}" / "server.properties").read_text()
         return read_properties(text).values
 
     def examine(self, contract: str, client: str) -> Report:
-        """What the doctor says of ``contract`` with the properties in ``client``."""
+        """The doctor's report on ``contract`` with the properties in ``client``."""
         command = [sys.executable, "-m", "earshot", "doctor", "--contract", contract]
         process = subprocess.run(
             [*command, "--client-config", client, "--format", "json"],
@@ -132,13 +132,13 @@ def test_every_listener_is_proved_and_secured(stack: LocalSecured) -> None:
     assert len(report.cells) == 6 and {cell.verdict for cell in report.cells} == {Verdict.PASS}
     assert {replication.verdict for replication in report.replication} == {Verdict.PASS}
     assert {delivery.verdict for delivery in report.delivery} == {Verdict.PASS}
-    reported = {
+    output = {
         stage.detail
         for cell in report.cells
         for stage in cell.stages
         if stage.stage is Stage.SECURITY
     }
-    assert {text.partition(";")[0] for text in reported} == {
+    assert {text.partition(";")[0] for text in output} == {
         "SSL, TLSv1.3, TLS_CHACHA20_POLY1305_SHA256",
         "SASL_SSL, TLSv1.3, TLS_CHACHA20_POLY1305_SHA256",
     }
@@ -146,10 +146,10 @@ def test_every_listener_is_proved_and_secured(stack: LocalSecured) -> None:
 
 
 def test_the_outputs_say_how_a_user_comes_in_by_each_listener(stack: LocalSecured) -> None:
-    folder, reported = stack.deployment.folder, stack.deployment.outputs()["client_properties"]
-    assert reported.keys() == {"validator", "app"}
+    folder, output = stack.deployment.folder, stack.deployment.outputs()["client_properties"]
+    assert output.keys() == {"validator", "app"}
     for listener in ("INTERNAL", "EXTERNAL"):
-        way = reported["app"][listener]
+        way = output["app"][listener]
         values = {
             key: str(folder / value) if key.endswith(".location") else value
             for key, value in way["properties"].items()
@@ -205,7 +205,7 @@ def test_no_secret_is_anywhere_but_in_its_own_file(stack: LocalSecured) -> None:
     assert "KafkaRelation" in events and "SaveIntoDataSourceCommand" in events
     secret_files = {f".earshot/stacks/test/kafka/security/{name}" for name in secrets}
     secret_files.add(".earshot/stacks/test/kafka/security/validator.properties")
-    for id in (1, 2, 3):  # what it runs with
+    for id in (1, 2, 3):  # the copy that the node uses
         copy = Path(stack.settings(id)["ssl.keystore.location"])
         secret_files.add(str(copy.relative_to(folder)))
     assert holders(folder, secrets) == secret_files and len(secret_files) == len(secrets) + 4
@@ -220,7 +220,7 @@ def test_no_secret_is_anywhere_but_in_its_own_file(stack: LocalSecured) -> None:
 
 
 def test_another_user_gets_no_secret_from_any_port_or_file(stack: LocalSecured) -> None:
-    """Beside the update that makes the cluster, and the job of Spark that proves it."""
+    """The attack runs during the update that creates the cluster, and Spark's job."""
     attack = stack.attack
     processes = {socket.process for socket in attack.sockets.values()}
     assert processes >= {"Kafka node", "Spark driver", "Pulumi engine", "earshot's plugin, gate"}
@@ -241,10 +241,10 @@ def test_another_user_gets_no_secret_from_any_port_or_file(stack: LocalSecured) 
 
 @pytest.mark.combination
 def test_no_secret_is_on_a_page_of_sparks(stack: LocalSecured, tmp_path: Path) -> None:
-    """Of its web pages on the job that has proved the stack."""
+    """The pages are those of the history server for the job that proved the stack."""
     events = tmp_path / "events"
     shutil.copytree(stack.deployment.folder / "spark" / "events", events)
-    copy = planted(events, stack.store.password("app"))
+    copy = plant_secret(events, stack.store.password("app"))
     pages = web_pages(events, tmp_path)
     assert any("kafka" in text and "SQL/execution" in path for path, text in pages.items())
     pages_with_secrets = {
@@ -257,8 +257,8 @@ def test_no_secret_is_on_a_page_of_sparks(stack: LocalSecured, tmp_path: Path) -
 
 
 def test_the_doctor_of_the_stack_needs_no_word_of_credentials(stack: LocalSecured) -> None:
-    reported = stack.earshot("doctor")
-    assert reported.returncode == 0, reported.stdout
+    output = stack.earshot("doctor")
+    assert output.returncode == 0, output.stdout
 
 
 def test_a_user_may_do_what_its_prefixes_say_and_nothing_else(stack: LocalSecured) -> None:
@@ -328,7 +328,7 @@ DIAGNOSES: dict[str, dict[str, tuple[str, str]]] = {
     "no login": {"EXTERNAL": ("protocol", f"it speaks {LOGINS}, and this client SSL")},
     "another name": {"EXTERNAL": ("certificate-name", "the certificate is for localhost, ")},
 }  # fmt: skip
-"""By what is wrong, cause and words at each listener."""
+"""The cause and words of each listener, by mistake."""
 
 
 @pytest.mark.parametrize("mistake", with_combinations("wrong password, no certificate", DIAGNOSES))
@@ -387,8 +387,13 @@ def test_a_user_without_permission_is_told_what_it_lacks(stack: LocalSecured) ->
 
 def test_who_says_nothing_of_itself_gets_not_even_names(stack: LocalSecured) -> None:
     client = stack.client()
-    bare = {"bootstrap.servers": client["bootstrap.servers"]}
-    assert client_error(bare) in ("protocol", "disconnected", "timeout", "unreachable")
+    settings_without_login = {"bootstrap.servers": client["bootstrap.servers"]}
+    assert client_error(settings_without_login) in (
+        "protocol",
+        "disconnected",
+        "timeout",
+        "unreachable",
+    )
     assert client_error({**client, "sasl.password": "wrong"}) == "authentication"
 
 
@@ -420,8 +425,8 @@ def test_a_password_from_configuration_logs_in_and_is_nowhere_to_be_seen(
     assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
     output += deployment.pulumi("stack", "export").stdout + stack.earshot("plan").stdout
     assert not [password for password in passwords.values() if password in output]
-    decrypted = json.loads(deployment.pulumi("stack", "export", "--show-secrets").stdout)
-    resources = decrypted["deployment"]["resources"]
+    state = json.loads(deployment.pulumi("stack", "export", "--show-secrets").stdout)
+    resources = state["deployment"]["resources"]
     types_with_passwords = {
         resource["type"] for resource in resources if passwords["app"] in json.dumps(resource)
     }
@@ -538,14 +543,14 @@ def certificates(stack: LocalSecured) -> dict[str, str]:
 
 @dataclass
 class Traffic:
-    """One producer and one consumer, both with the same client, until they are told to stop."""
+    """One producer and one consumer with the same settings, until ``has_ended`` is set."""
 
     settings: Mapping[str, Any]
     topic: str
     acknowledged: set[bytes] = field(default_factory=set)
-    read: set[bytes] = field(default_factory=set)
+    read_numbers: set[bytes] = field(default_factory=set)
     failed: list[str] = field(default_factory=list)
-    over: threading.Event = field(default_factory=threading.Event)
+    has_ended: threading.Event = field(default_factory=threading.Event)
     login: tuple[str, str] | None = None
     """A user and a password that the clients are to take while they run."""
 
@@ -556,7 +561,7 @@ class Traffic:
 
     def produce(self) -> None:
         number, login, next_turn = 0, None, time.monotonic()
-        while not self.over.is_set():
+        while not self.has_ended.is_set():
             login = self._logged_in(self.producer, login)
             value, partition = b"%d" % number, number % PARTITIONS
             self.producer.produce(
@@ -581,14 +586,14 @@ class Traffic:
             login = self._logged_in(self.consumer, login)
             message = self.consumer.poll(1)
             if message is not None and not message.error():
-                self.read.add(message.value() or b"")
-            elif self.over.is_set() and message is None:
-                patience = 0 if self.acknowledged <= self.read else patience - 1
+                self.read_numbers.add(message.value() or b"")
+            elif self.has_ended.is_set() and message is None:
+                patience = 0 if self.acknowledged <= self.read_numbers else patience - 1
         self.consumer.close()
 
     def await_more(self) -> None:
         """Returns once records have gone both ways through every partition, and so broker."""
-        for records in (self.acknowledged, self.read):
+        for records in (self.acknowledged, self.read_numbers):
             old_count = len(records)
             while len(records) < old_count + 5 * PARTITIONS:
                 assert not self.failed
@@ -615,12 +620,12 @@ def traffic(settings: Mapping[str, Any], topic: str) -> Iterator[Traffic]:
     try:
         yield new_traffic
     finally:
-        new_traffic.over.set()
+        new_traffic.has_ended.set()
         for thread in threads:
             thread.join()
         del new_traffic.producer, new_traffic.consumer  # their connections end with them
     assert new_traffic.failed == [] and len(new_traffic.acknowledged) > 100
-    assert new_traffic.acknowledged - new_traffic.read == set()
+    assert new_traffic.acknowledged - new_traffic.read_numbers == set()
     print(f"{topic}: {len(new_traffic.acknowledged)} records, none lost")
 
 
@@ -711,7 +716,7 @@ SUBJECT = "CN=b{node},O=Example\\, Inc."
 def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     stack: LocalSecured, tmp_path: Path
 ) -> None:
-    """It brings the cluster up anew, with a listener that asks for certificates and passwords."""
+    """The test creates the cluster again. A listener requires certificates and passwords."""
     hosts: dict[int, list[str]] = {}
     for node in stack.deployment.pids():
         advertised_listeners = stack.settings(node)["advertised.listeners"].split(",")

@@ -192,9 +192,13 @@ def test_a_change_of_one_broker_alone_is_checked_too(stack: Deployment) -> None:
 @pytest.mark.combination
 def test_the_pack_in_ci_judges_the_same_gate(stack: Deployment) -> None:
     pack = ("--policy-pack", str(ROOT / "policies"))
-    good = stack.pulumi("preview", *pack)
-    assert good.returncode == 0 and "earshot@" in good.stdout, good.stdout
-    assert "no-gate" not in good.stdout and "[mandatory]" not in good.stdout
+    preview_with_pack = stack.pulumi("preview", *pack)
+    assert preview_with_pack.returncode == 0 and "earshot@" in preview_with_pack.stdout, (
+        preview_with_pack.stdout
+    )
+    assert (
+        "no-gate" not in preview_with_pack.stdout and "[mandatory]" not in preview_with_pack.stdout
+    )
     stack.cluster["gate"] = "off"
     stack.cluster["listeners"][1]["advertised"] = {2: "nope.invalid"}
     try:
@@ -238,14 +242,14 @@ def test_levels_of_the_configuration_count_at_the_gate(stack: Deployment) -> Non
     stack.cluster["listeners"][1]["advertised"] = {2: "nope.invalid"}
     try:
         stack.policy = {"KL011": "advisory"}
-        warned = stack.pulumi("preview")
+        preview = stack.pulumi("preview")
         stack.policy = {"KL999": "advisory"}
-        unknown = stack.refusal(command="preview")
+        refusal = stack.refusal(command="preview")
     finally:
         stack.policy = {}
         del stack.cluster["listeners"][1]["advertised"]
-    assert warned.returncode == 0 and "warning: broker 2, listener EXTERNAL" in warned.stdout
-    assert "policies/config/test.json" in unknown and "KL999: no such policy" in unknown
+    assert preview.returncode == 0 and "warning: broker 2, listener EXTERNAL" in preview.stdout
+    assert "policies/config/test.json" in refusal and "KL999: no such policy" in refusal
     assert stack.pids() == old_pids
 
 
@@ -389,7 +393,7 @@ def test_a_broker_that_does_not_come_up_is_put_back_as_it_was(stack: Deployment)
     stack.cluster["extra"] = EXTRA | {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "allow.everyone.if.no.acl.found": "true",
-        "super.users": "bob",  # of no type: the authorizer says so when it starts
+        "super.users": "bob",  # without a type: the authorizer rejects it at its start
     }
     output = stack.refusal("--skip-preview")
     stack.cluster["extra"] = EXTRA
@@ -406,15 +410,15 @@ def test_a_broker_that_does_not_come_up_is_put_back_as_it_was(stack: Deployment)
 
 @pytest.mark.combination
 def test_a_broker_of_an_interrupted_run_is_adopted(stack: Deployment) -> None:
-    """As after a SIGKILL of the CLI: a broker runs and the state does not know it."""
+    """The CLI was killed: a broker runs that is not in the state."""
     old_pids = stack.pids()
     urn = next(
         line.strip()
         for line in stack.pulumi("stack", "--show-urns").stdout.replace("URN:", "\n").splitlines()
         if line.strip().endswith("LocalNode::broker-3")
     )
-    removed = stack.pulumi("state", "delete", urn, "--yes", "--force", "--target-dependents")
-    assert removed.returncode == 0, removed.stdout
+    deletion = stack.pulumi("state", "delete", urn, "--yes", "--force", "--target-dependents")
+    assert deletion.returncode == 0, deletion.stdout
     stack.up()
     assert stack.pids() == old_pids
 
@@ -435,7 +439,7 @@ def renamed_folder(stack: Deployment) -> list[dict[str, Any]]:
     return [{**internal, "name": "REPL", "port": port}, external]
 
 
-def interrupted(stack: Deployment) -> None:
+def interrupt_update(stack: Deployment) -> None:
     """An update that Ctrl-C ends once it has restarted broker 1."""
     with update_with_restarted(stack, lambda ids: 1 in ids) as child:
         os.killpg(child.pid, signal.SIGINT)
@@ -448,7 +452,7 @@ def test_the_old_name_in_the_file_again_returns_after_an_interrupt(
 ) -> None:
     pids, listeners = stack.pids(), stack.cluster["listeners"]
     stack.cluster["listeners"] = renamed_folder(stack)
-    interrupted(stack)
+    interrupt_update(stack)
     interrupted_pids = stack.pids()
     assert restarted_ids(pids, stack) == [1]
     stack.cluster["listeners"] = listeners
@@ -463,7 +467,7 @@ def test_three_steps_each_proved_with_all_brokers_serving(
 ) -> None:
     pids = stack.pids()
     stack.cluster["listeners"] = renamed_folder(stack)
-    interrupted(stack)
+    interrupt_update(stack)
     assert "step 1 of 3: REPL added next to INTERNAL" in stack.up()
     assert restarted_ids(pids, stack) == [1, 2, 3]
     assert (
@@ -523,7 +527,7 @@ def test_a_gate_that_is_off_is_said_to_be_and_destroy_can_delete_the_data(tmp_pa
 
 
 def copied_deployment(stack: Deployment, folder: Path) -> Deployment:
-    """The same project with its state and data, as `cp -r` makes it."""
+    """A copy of the project with its state and data, as made by `cp -r`."""
     shutil.copytree(stack.folder, folder, symlinks=True)
     new_variables = {
         "PULUMI_HOME": str(folder / "home"),

@@ -1,6 +1,5 @@
 """Earshot's provider in programs of other people: real engine, real Docker, the Docker double."""
 
-import json
 import shutil
 import subprocess
 import sys
@@ -75,7 +74,7 @@ def test_own_brokers_are_checked_and_proved_without_a_pack(project: Project) -> 
     assert refusal in project.failed_output()
     (broker,) = (
         resource["urn"]
-        for resource in resources(project)
+        for resource in project.resources()
         if "container:Container" in resource["urn"]
     )
     assert refusal in project.failed_output("--target", broker)
@@ -111,8 +110,3 @@ def run_automation(project: Project, *words: str) -> subprocess.CompletedProcess
         text=True,
         timeout=300,
     )
-
-
-def resources(project: Project) -> list[dict[str, str]]:
-    exported = json.loads(project.run("stack", "export"))
-    return list(exported["deployment"]["resources"])

@@ -103,7 +103,7 @@ def test_own_brokers_in_another_language(
 
 @pytest.fixture
 def program(tmp_path: Path) -> project.Project:
-    """A Python program of its own environment, in which earshot is not installed."""
+    """A Python program with its own environment, in which earshot is not installed."""
     folder = tmp_path / "p"
     environment = project.prepare_home(folder, {"PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0"})
     bare_environment(folder / "venv")
@@ -122,15 +122,15 @@ def test_a_python_program_adds_the_package_from_a_folder(
     program: project.Project, tmp_path: Path
 ) -> None:
     # not from this checkout: the CLI installs into the environment beside the folder
-    bare, checkout = tmp_path / "earshot.git", tmp_path / "checkout"
-    git_server.publish(bare, "v0.1.0")
-    subprocess.run(["git", "clone", "--quiet", bare, checkout], check=True)
+    repository, checkout = tmp_path / "earshot.git", tmp_path / "checkout"
+    git_server.publish(repository, "v0.1.0")
+    subprocess.run(["git", "clone", "--quiet", repository, checkout], check=True)
     bare_environment(checkout / ".venv")
     # that environment has the SDKs of both clouds, whose plugins the CLI wants, too
     for install in (install_docker_double, install_aws_double):
         install(program.folder / "home")
     program.run("package", "add", str(checkout / PACKAGE))
-    works_with_the_sdk(program, "earshot")
+    check_sdk(program, "earshot")
 
 
 @pytest.mark.combination
@@ -139,9 +139,9 @@ def test_a_python_program_adds_the_package_from_a_git_tag(
 ) -> None:
     # the clone's own environment is filled from the registry
     del program.environment["PIP_NO_INDEX"], program.environment["PIP_NO_BUILD_ISOLATION"]
-    bare = tmp_path / "git" / "org" / "earshot.git"
-    bare.parent.mkdir(parents=True)
-    git_server.publish(bare, "v0.1.0")
+    repository = tmp_path / "git" / "org" / "earshot.git"
+    repository.parent.mkdir(parents=True)
+    git_server.publish(repository, "v0.1.0")
     with git_server.serving(tmp_path / "git") as authority:
         program.environment["SSL_CERT_FILE"] = str(authority)
         source = f"https://localhost/org/earshot.git/{PACKAGE}@0.1.0"
@@ -149,10 +149,10 @@ def test_a_python_program_adds_the_package_from_a_git_tag(
         assert added_package.returncode == 0, added_package.stdout
     project_document = yaml.safe_load((program.folder / "Pulumi.yaml").read_text())
     assert project_document["packages"]["earshot"] == f"localhost/org/earshot.git/{PACKAGE}@0.1.0"
-    works_with_the_sdk(program, "org-earshot")
+    check_sdk(program, "org-earshot")
 
 
-def works_with_the_sdk(program: project.Project, sdk: str) -> None:
+def check_sdk(program: project.Project, sdk: str) -> None:
     assert (program.folder / "requirements.txt").read_text().splitlines() == [f"./sdks/{sdk}"]
     program.run("config", "set", "host", "kafka.nobody.invalid")
     # Pulumi's SDK adds a stack trace where a remote component's resource is refused

@@ -42,7 +42,7 @@ def project(docker_engine: Engine, kafka_image: str, tmp_path: Path) -> Iterator
 
 
 def step(project: Project, name: str) -> subprocess.CompletedProcess[str]:
-    """A step of the workflow, as it is written, with the variables of its own."""
+    """Runs a step of the workflow as it is written, with its own variables."""
     workflow = yaml.safe_load((EXAMPLE / ".github" / "workflows" / "kafka.yaml").read_text())
     steps: list[dict[str, Any]] = workflow["jobs"]["listeners"]["steps"]
     (workflow_step,) = [job_step for job_step in steps if job_step.get("name") == name]

@@ -1,4 +1,4 @@
-"""A state that is put back from a copy: what brokers run goes before what is remembered."""
+"""A state restored from a copy: the plan that brokers run has priority over the stored one."""
 
 from pathlib import Path
 

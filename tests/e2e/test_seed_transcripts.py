@@ -20,9 +20,9 @@ import yaml
 from earshot.placement.docker import network_name
 from earshot.validation.result import Cell
 from earshot.validation.terms import Stage
-from tests.e2e.clients import HERE, Client, client_on
+from tests.e2e.clients import HERE, Client, client_on, kcat_listing
 from tests.e2e.docker_engine import Engine
-from tests.e2e.docker_stack import DockerStack, docker_deployment, resolving_with
+from tests.e2e.docker_stack import DockerStack, docker_deployment, resolver_config
 from tests.e2e.images.load import validator_images
 from tests.e2e.outside import Outside, outside
 from tests.e2e.ports import is_free
@@ -33,22 +33,22 @@ pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(900)
 FILES = Path(__file__).parents[1] / "adopt" / "files"
 ALICE_HOST = "never-gonna-give-you-up"
 ON_LOOPBACK = "LISTENER_FRED://localhost:9092"
-"""How FRED is bound in the two-listener file, and also what it rightly advertises."""
+"""FRED's bind address in the two-listener file, which is also its correct advertised address."""
 
 
 @dataclass(frozen=True)
-class Running:
-    """What became of one file, and the clients of its brokers."""
+class RunningFile:
+    """The stack adopted from one file, and the clients of its brokers."""
 
     stack: DockerStack
-    inside: Client
-    """In containers on the brokers' network."""
-    beyond: Client
-    """In containers on another network, which reach this machine only."""
+    inside_client: Client
+    """Clients in containers on the brokers' network."""
+    outside_client: Client
+    """Clients in containers on another network, which reach this machine only."""
 
     @property
     def address(self) -> str:
-        """Of the broker's container on its network, to which this machine has a route."""
+        """The network settings of the broker's container. This machine has a route there."""
         return str(self._network["IPAddress"])
 
     @property
@@ -64,7 +64,7 @@ class Running:
         return network
 
 
-Deploy = Callable[..., contextlib.AbstractContextManager[Running]]
+Deploy = Callable[..., contextlib.AbstractContextManager[RunningFile]]
 
 
 @pytest.fixture(scope="module")
@@ -74,16 +74,16 @@ def deploy(
     client_image: str,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Deploy:
-    """Brings up what was adopted, on the stand-in's image and with little memory.
+    """Deploys an adopted cluster with the double of `apache/kafka`, with little memory.
 
-    Where the brokers are known to ``known``, Spark proves the listeners too; else the doctor alone.
+    If `outside` resolves the brokers' names, Spark proves the listeners; otherwise the doctor does.
     """
     base, validator = validator_images(docker_engine)
 
     @contextlib.contextmanager
-    def deployed(
+    def deploy_cluster(
         cluster: dict[str, Any], dns_of_broker: Outside | None = None
-    ) -> Iterator[Running]:
+    ) -> Iterator[RunningFile]:
         ports = [
             port
             for listener in cluster["listeners"]
@@ -100,21 +100,21 @@ def deploy(
         dns = [dns_of_broker.address] if dns_of_broker else []
         if dns_of_broker:
             small_cluster["dns"] = dns
-        config = resolving_with(dns_of_broker) if dns_of_broker else {}
+        config = resolver_config(dns_of_broker) if dns_of_broker else {}
         folder = tmp_path_factory.mktemp("adopted") / "p"
         with docker_deployment(folder, docker_engine, small_cluster, config) as stack:
             stack.up()
-            inside, beyond = (
+            inside_client, outside_client = (
                 client_on(docker_engine, network, client_image, validator, dns)
                 for network in (network_name(stack.stack), "bridge")
             )
-            yield Running(stack, inside, beyond)
+            yield RunningFile(stack, inside_client, outside_client)
 
-    return deployed
+    return deploy_cluster
 
 
 def _must_be_free(engine: Engine, names: Sequence[str], ports: Sequence[int]) -> None:
-    """Skips where the names and ports of the files are somebody else's on this machine."""
+    """Skips if names or ports of the files are in use on this machine."""
     with contextlib.closing(engine.client()) as client:
         container_names = {
             container.name for container in client.containers.list(all=True, ignore_removed=True)
@@ -130,7 +130,7 @@ def _must_be_free(engine: Engine, names: Sequence[str], ports: Sequence[int]) ->
 
 
 def adopt(file: Path, folder: Path) -> tuple[int, str, dict[str, Any]]:
-    """`earshot adopt`: its exit code, what it said, and `earshot:cluster` of the stack file."""
+    """Runs `earshot adopt`. Returns its exit code, its output, and `earshot:cluster`."""
     stack_file = folder / "Pulumi.adopted.yaml"
     command = [sys.executable, "-m", "earshot", "adopt", str(file), "--output", str(stack_file)]
     completed = subprocess.run(command, capture_output=True, text=True)
@@ -139,19 +139,10 @@ def adopt(file: Path, folder: Path) -> tuple[int, str, dict[str, Any]]:
     return completed.returncode, completed.stdout, cluster
 
 
-def the_cell(client: Client, bootstrap: str) -> Cell:
+def only_cell(client: Client, bootstrap: str) -> Cell:
     """The doctor's one cell from there: every file has one broker."""
     (cell,) = client.examine(bootstrap).cells
     return cell
-
-
-def kcat_listing(source: str, advertised: str, broker: int = 0) -> list[str]:
-    """`kcat -L` of a cluster of one broker."""
-    return [
-        f"Metadata for all topics (from broker {source}):",
-        " 1 brokers:",
-        f"  broker {broker} at {advertised} (controller)",
-    ]
 
 
 def test_the_two_listener_file_as_it_is_written_is_stopped(
@@ -176,7 +167,9 @@ def test_the_two_listener_file_as_it_is_written_is_stopped(
 
 
 @pytest.fixture(scope="class")
-def two_listeners(deploy: Deploy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def two_listeners(
+    deploy: Deploy, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RunningFile]:
     folder = tmp_path_factory.mktemp("fixed")
     text = (FILES / "two_listeners.yml").read_text()
     text_before, key, text_after = text.partition("KAFKA_ADVERTISED_LISTENERS")
@@ -190,32 +183,32 @@ def two_listeners(deploy: Deploy, tmp_path_factory: pytest.TempPathFactory) -> I
 
 
 class TestTwoListeners:
-    """With FRED bound to all interfaces in the compose file, as the remedy says."""
+    """FRED is bound to all interfaces in the Compose file, as the remedy says."""
 
-    def test_each_port_hands_out_its_own_address(self, two_listeners: Running) -> None:
+    def test_each_port_hands_out_its_own_address(self, two_listeners: RunningFile) -> None:
         fred = kcat_listing("-1: kafka0:9092/bootstrap", "localhost:9092")
-        assert two_listeners.inside.listing("kafka0:9092") == fred
-        assert two_listeners.inside.listing("kafka0:29092") == kcat_listing(
+        assert two_listeners.inside_client.listing("kafka0:9092") == fred
+        assert two_listeners.inside_client.listing("kafka0:29092") == kcat_listing(
             "0: kafka0:29092/0", "kafka0:29092"
         )
 
     @pytest.mark.requires("kcat")
-    def test_each_listener_serves_its_own_clients(self, two_listeners: Running) -> None:
+    def test_each_listener_serves_its_own_clients(self, two_listeners: RunningFile) -> None:
         assert HERE.listing("localhost:9092") == kcat_listing(
             "0: localhost:9092/0", "localhost:9092"
         )
-        two_listeners.inside.produce("kafka0:29092", "test", "from the network")
+        two_listeners.inside_client.produce("kafka0:29092", "test", "from the network")
         HERE.produce("localhost:9092", "test", "from this machine")
         records = ["from the network", "from this machine"]
-        assert two_listeners.inside.consume("kafka0:29092", "test", 2) == records
+        assert two_listeners.inside_client.consume("kafka0:29092", "test", 2) == records
         assert HERE.consume("localhost:9092", "test", 2) == records
 
-    def test_fred_sends_containers_to_themselves(self, two_listeners: Running) -> None:
-        failure = two_listeners.inside.failure("kafka0:9092", "test")
+    def test_fred_sends_containers_to_themselves(self, two_listeners: RunningFile) -> None:
+        failure = two_listeners.inside_client.failure("kafka0:9092", "test")
         assert (
             "localhost:9092/0: Connect to ipv4#127.0.0.1:9092 failed: Connection refused" in failure
         )
-        cell = the_cell(two_listeners.inside, "kafka0:9092")
+        cell = only_cell(two_listeners.inside_client, "kafka0:9092")
         assert (str(cell.address), cell.failed_stage) == ("localhost:9092", Stage.TCP)
         assert cell.cause is not None and cell.cause.kind == "refused"
         assert "must not advertise localhost, which leads every client to itself" in (
@@ -223,7 +216,9 @@ class TestTwoListeners:
         )
 
     @pytest.mark.requires("kcat")
-    def test_bob_is_a_name_that_this_machine_does_not_know(self, two_listeners: Running) -> None:
+    def test_bob_is_a_name_that_this_machine_does_not_know(
+        self, two_listeners: RunningFile
+    ) -> None:
         door = f"{two_listeners.address}:29092"
         assert HERE.listing(door) == kcat_listing(f"-1: {door}/bootstrap", "kafka0:29092")
         failure = HERE.failure(door, "test")
@@ -231,21 +226,23 @@ class TestTwoListeners:
             "Local: Host resolution failure: kafka0:29092/0: Failed to resolve 'kafka0:29092'"
             in failure
         )
-        cell = the_cell(HERE, door)
+        cell = only_cell(HERE, door)
         assert (str(cell.address), cell.failed_stage) == ("kafka0:29092", Stage.RESOLVE)
         assert cell.cause is not None and cell.cause.kind == "unresolvable"
         assert f"{door} answered" in cell.stages[0].detail
         assert "connect from that network, or let broker 0 advertise" in cell.cause.remedy
 
-    def test_neither_is_for_clients_beyond_this_machine(self, two_listeners: Running) -> None:
+    def test_neither_is_for_clients_beyond_this_machine(self, two_listeners: RunningFile) -> None:
         door = f"{two_listeners.gateway}:9092"
-        assert "Connection refused" in two_listeners.beyond.refusal(door)
-        cell = the_cell(two_listeners.beyond, door)
+        assert "Connection refused" in two_listeners.outside_client.refusal(door)
+        cell = only_cell(two_listeners.outside_client, door)
         assert (cell.failed_stage, cell.cause and cell.cause.kind) == (Stage.TCP, "refused")
 
 
 @pytest.fixture(scope="class")
-def three_listeners(deploy: Deploy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def three_listeners(
+    deploy: Deploy, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RunningFile]:
     folder = tmp_path_factory.mktemp("three")
     code, output, cluster = adopt(FILES / "three_listeners.yml", folder)
     assert code == 0, output
@@ -256,9 +253,11 @@ def three_listeners(deploy: Deploy, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 class TestThreeListeners:
-    """With a DNS server that knows the name under which ALICE's clients reach this machine."""
+    """A DNS server resolves the name under which ALICE's clients reach this machine."""
 
-    def test_each_is_proved_from_where_its_clients_stand(self, three_listeners: Running) -> None:
+    def test_each_is_proved_from_where_its_clients_stand(
+        self, three_listeners: RunningFile
+    ) -> None:
         cells = three_listeners.stack.report()["cells"]
         assert {
             (cell["vantage"], cell["listener"], cell["address"], cell["verdict"]) for cell in cells
@@ -269,34 +268,34 @@ class TestThreeListeners:
         }
         assert {delivery["lost"] for delivery in three_listeners.stack.report()["delivery"]} == {0}
 
-    def test_each_port_hands_out_its_own_address(self, three_listeners: Running) -> None:
+    def test_each_port_hands_out_its_own_address(self, three_listeners: RunningFile) -> None:
         bob, fred, alice = (
-            three_listeners.inside.listing(f"kafka0:{port}") for port in (29092, 9092, 29094)
+            three_listeners.inside_client.listing(f"kafka0:{port}") for port in (29092, 9092, 29094)
         )
         assert bob == kcat_listing("0: kafka0:29092/0", "kafka0:29092")
         assert fred == kcat_listing("-1: kafka0:9092/bootstrap", "localhost:9092")
         assert alice == kcat_listing("-1: kafka0:29094/bootstrap", f"{ALICE_HOST}:29094")
 
     def test_alice_serves_clients_who_know_this_machine_by_name(
-        self, three_listeners: Running
+        self, three_listeners: RunningFile
     ) -> None:
         bootstrap = f"{ALICE_HOST}:29094"
-        assert three_listeners.beyond.listing(bootstrap) == kcat_listing(
+        assert three_listeners.outside_client.listing(bootstrap) == kcat_listing(
             f"0: {bootstrap}/0", bootstrap
         )
-        assert the_cell(three_listeners.beyond, bootstrap).cause is None
+        assert only_cell(three_listeners.outside_client, bootstrap).cause is None
 
     @pytest.mark.requires("kcat")
-    def test_alice_fails_those_who_do_not(self, three_listeners: Running) -> None:
+    def test_alice_fails_those_who_do_not(self, three_listeners: RunningFile) -> None:
         door = "localhost:29094"
         assert HERE.listing(door) == kcat_listing(f"-1: {door}/bootstrap", f"{ALICE_HOST}:29094")
-        cell = the_cell(HERE, door)
+        cell = only_cell(HERE, door)
         assert (str(cell.address), cell.failed_stage) == (f"{ALICE_HOST}:29094", Stage.RESOLVE)
         assert cell.cause is not None and cell.cause.kind == "unresolvable"
 
 
 @pytest.fixture(scope="class")
-def kraft(deploy: Deploy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def kraft(deploy: Deploy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningFile]:
     folder = tmp_path_factory.mktemp("kraft")
     code, output, cluster = adopt(FILES / "kraft_remapped.yml", folder)
     assert code == 0, output
@@ -308,24 +307,24 @@ class TestKraft:
     """One combined node, whose port on this machine is not the container's."""
 
     @pytest.mark.requires("kcat")
-    def test_it_works_from_this_machine_and_from_the_network(self, kraft: Running) -> None:
+    def test_it_works_from_this_machine_and_from_the_network(self, kraft: RunningFile) -> None:
         host_bootstrap, network_bootstrap = "localhost:39092", "kafka-test:19092"
         assert HERE.listing(host_bootstrap) == kcat_listing(
             f"1: {host_bootstrap}/1", host_bootstrap, broker=1
         )
-        assert kraft.inside.listing(network_bootstrap) == kcat_listing(
+        assert kraft.inside_client.listing(network_bootstrap) == kcat_listing(
             f"1: {network_bootstrap}/1", network_bootstrap, broker=1
         )
         HERE.produce(host_bootstrap, "test", "from this machine")
-        kraft.inside.produce(network_bootstrap, "test", "from the network")
+        kraft.inside_client.produce(network_bootstrap, "test", "from the network")
         records = ["from this machine", "from the network"]
         assert HERE.consume(host_bootstrap, "test", 2) == records
-        assert kraft.inside.consume(network_bootstrap, "test", 2) == records
-        assert the_cell(HERE, host_bootstrap).cause is None
-        assert the_cell(kraft.inside, network_bootstrap).cause is None
+        assert kraft.inside_client.consume(network_bootstrap, "test", 2) == records
+        assert only_cell(HERE, host_bootstrap).cause is None
+        assert only_cell(kraft.inside_client, network_bootstrap).cause is None
 
-    def test_its_port_inside_hands_out_the_port_outside(self, kraft: Running) -> None:
+    def test_its_port_inside_hands_out_the_port_outside(self, kraft: RunningFile) -> None:
         door = "kafka-test:9092"
         output = kcat_listing(f"-1: {door}/bootstrap", "localhost:39092", broker=1)
-        assert kraft.inside.listing(door) == output
-        assert "localhost:39092/1: Connect to" in kraft.inside.failure(door, "test")
+        assert kraft.inside_client.listing(door) == output
+        assert "localhost:39092/1: Connect to" in kraft.inside_client.failure(door, "test")

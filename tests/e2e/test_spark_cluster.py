@@ -19,14 +19,14 @@ from tests.skips import lacking
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 NAME = "kafka.earshot.test"
-"""What EXTERNAL advertises; it resolves where a test lets it."""
+"""The host that EXTERNAL advertises. It resolves only with the test's resolver."""
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
     _, plan = local_plan(brokers=2, hosts={Scope.HOST: NAME}, controllers={"count": 1})
-    with running_cluster(plan) as started:
-        yield started
+    with running_cluster(plan) as new_cluster:
+        yield new_cluster
 
 
 def submit(
@@ -84,10 +84,10 @@ def test_an_executor_that_cannot_resolve_is_named_and_only_its_cells_fail(
     cluster: Cluster, tmp_path: Path
 ) -> None:
     needs_own_resolvers()
-    knowing = with_resolver(tmp_path, "knowing", {NAME: "127.0.0.1"})
+    resolver_command = with_resolver(tmp_path, "knowing", {NAME: "127.0.0.1"})
     ignorant = with_resolver(tmp_path, "ignorant", {})
-    with standalone(tmp_path, {"one": knowing, "two": ignorant}) as spark:
-        code, report, _ = submit(spark, cluster, *knowing)
+    with standalone(tmp_path, {"one": resolver_command, "two": ignorant}) as spark:
+        code, report, _ = submit(spark, cluster, *resolver_command)
     assert code == 1
     assert failed_stages(report, "host") == set()
     blind = [name for name in executors(report) if failed_stages(report, name)]

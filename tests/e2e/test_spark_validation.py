@@ -66,17 +66,17 @@ UNSUITABLE = {
 
 
 @pytest.fixture(scope="module")
-def running() -> Iterator[Cluster]:
+def shared_cluster() -> Iterator[Cluster]:
     _, plan = local_plan(brokers=3)
-    with running_cluster(plan) as started:
-        yield started
+    with running_cluster(plan) as new_cluster:
+        yield new_cluster
 
 
 @pytest.fixture
-def cluster(running: Cluster) -> Cluster:
+def cluster(shared_cluster: Cluster) -> Cluster:
     """Three brokers with two listeners, running as planned."""
-    running.reset()
-    return running
+    shared_cluster.reset()
+    return shared_cluster
 
 
 def failures(report: Report) -> dict[tuple[str, int], Stage | None]:
@@ -89,7 +89,7 @@ def failures(report: Report) -> dict[tuple[str, int], Stage | None]:
 
 @pytest.fixture(autouse=True)
 def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory for temporary files, to see what is left of them."""
+    """A directory for temporary files, which tests search for leftovers."""
     folder = tmp_path / "scratch"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
@@ -99,7 +99,7 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A user's cache with the jars of the real one, and nothing else yet."""
+    """A user's cache with only the jars of the real one."""
     spark_connector_jars()
     real_cache, cache_folder = cache.root(), tmp_path / "cache" / "earshot"
     cache_folder.mkdir(parents=True)
@@ -108,7 +108,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return cache_folder
 
 
-def when(words: str, act: Callable[[], None]) -> Callable[[str], None]:
+def on_words(words: str, act: Callable[[], None]) -> Callable[[str], None]:
     """An `on_event` that acts at the first event with ``words`` in it."""
     seen_events: list[str] = []
 
@@ -159,11 +159,11 @@ def test_the_first_run_of_a_user_records_an_archive_of_sparks_classes(
     assert any("Spark's classes" in text for text in messages)
     assert list(scratch.iterdir()) == []
     assert [path.name for path in own_cache.glob("archives/recording-*")] == []
-    assert spark_classes_come_from_the_archive()
+    assert takes_spark_classes_from_archive()
 
 
-def spark_classes_come_from_the_archive() -> bool:
-    """Whether a JVM with the options that a next run would have takes most of Spark's from it."""
+def takes_spark_classes_from_archive() -> bool:
+    """True if a JVM with the next run's options loads most of Spark's classes from the archive."""
     java, jars = find_java(), spark_connector_jars()
     class_path = (Path(pyspark.__file__).parent / "jars", *jars)
     all_options = start_options(java.executable, class_path)
@@ -191,7 +191,7 @@ def spark_classes_come_from_the_archive() -> bool:
 
 @dataclass
 class Look:
-    """What another user of this machine gets of a run, and what the run listens at."""
+    """Answers and files that another user of this machine gets, and the sockets of the run."""
 
     answers: list[tuple[int, str, bytes]] = field(default_factory=list)
     files: tuple[list[str], list[str]] = ([], [])
@@ -200,7 +200,7 @@ class Look:
     def holds(self, secret: str) -> bool:
         return any(secret.encode() in answer for _, _, answer in self.answers)
 
-    def answered(self, wanted_question: str) -> list[bytes]:
+    def answers_to(self, wanted_question: str) -> list[bytes]:
         return [
             answer for _, question, answer in self.answers if question == wanted_question and answer
         ]
@@ -225,28 +225,28 @@ def test_another_user_gets_nothing_of_a_run(cluster: Cluster, scratch: Path, gua
     options = ValidationOptions(records=1, deadline=150, client=client, spark_conf=conf)
     jar, look = spark_connector_jars()[0], Look()
 
-    def act() -> None:
+    def connect_to_all() -> None:
         look.sockets = open_sockets(psutil.Process())
         look.answers += stranger.answers({socket.port for socket in look.sockets}, jar.name)
         look.files = stranger.readable(scratch, [PLANTED])
 
-    def go_on() -> None:
+    def connect_repeatedly() -> None:
         # while jobs run, too: Spark drops the blocks of a job that is over
-        while not over.is_set():
+        while not has_ended.is_set():
             look.answers += stranger.answers({socket.port for socket in look.sockets}, jar.name)
 
-    def begin() -> None:
-        act()
-        attacking.start()
+    def begin_attack() -> None:
+        connect_to_all()
+        attack_thread.start()
 
-    over, attacking = threading.Event(), threading.Thread(target=go_on)
+    has_ended, attack_thread = threading.Event(), threading.Thread(target=connect_repeatedly)
     with Stranger() as stranger:
         try:
-            report = validate(cluster.contract, options, when("records through", begin))
+            report = validate(cluster.contract, options, on_words("records through", begin_attack))
         finally:
-            over.set()
-            if attacking.ident is not None:
-                attacking.join()
+            has_ended.set()
+            if attack_thread.ident is not None:
+                attack_thread.join()
     assert report.verdict is Verdict.PASS
     assert {delivery.acknowledged for delivery in report.delivery} == {1}
     documented_processes = documented_addresses()
@@ -258,12 +258,12 @@ def test_another_user_gets_nothing_of_a_run(cluster: Cluster, scratch: Path, gua
     driver = [socket.port for socket in look.sockets if socket.process == "Spark driver"]
     assert len(driver) == 3, "one for its RPC, one for blocks, one for Python"
     # which no property of Spark's changes, and everybody has: they are public
-    assert any(jar.read_bytes()[:1000] in answer for answer in look.answered("spark jar"))
-    assert not any(answer.startswith(b"!y") for answer in look.answered("py4j"))
-    assert look.answered("py4j") and len(look.answered("spark block")) >= 2 * BLOCKS
+    assert any(jar.read_bytes()[:1000] in answer for answer in look.answers_to("spark jar"))
+    assert not any(answer.startswith(b"!y") for answer in look.answers_to("py4j"))
+    assert look.answers_to("py4j") and len(look.answers_to("spark block")) >= 2 * BLOCKS
     if os.geteuid() == 0:
         assert look.files == ([], [])
-    exposed = any(OBJECT_READ in answer for answer in look.answered("spark rpc"))
+    exposed = any(OBJECT_READ in answer for answer in look.answers_to("spark rpc"))
     assert (look.holds(PLANTED), exposed) == (not guarded, not guarded)
     note = (
         "Spark (local[*]) does not authenticate connections: any user who can connect to a port of "
@@ -333,7 +333,7 @@ def test_a_dead_broker_fails_its_cells_and_only_those(cluster: Cluster) -> None:
 def test_a_broker_that_dies_meanwhile_fails_its_cells_and_only_those(
     cluster: Cluster, moment: str
 ) -> None:
-    report = validate(cluster.contract, OPTIONS, when(moment, lambda: cluster.kill(2)))
+    report = validate(cluster.contract, OPTIONS, on_words(moment, lambda: cluster.kill(2)))
     assert report.exit_code == 1
     assert failures(report) == {(name, 2): Stage.TCP for name in LISTENERS}
     cause = next(cell.cause for cell in report.cells if cell.broker == 2)
@@ -382,7 +382,7 @@ def test_an_exception_leaves_neither_topic_nor_jvm(cluster: Cluster, scratch: Pa
         raise RuntimeError("of the caller")
 
     with pytest.raises(RuntimeError, match="of the caller"):
-        validate(cluster.contract, OPTIONS, when("reading", fail))
+        validate(cluster.contract, OPTIONS, on_words("reading", fail))
     assert own_topics(cluster.contract) == set()
     assert list(scratch.iterdir()) == []
 

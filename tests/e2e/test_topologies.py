@@ -14,22 +14,22 @@ from tests.e2e.docker_hosts import Network, docker_network
 from tests.e2e.images.base import hindrance
 from tests.e2e.images.load import client_image, kafka_image
 from tests.skips import lacking
-from tests.topologies.compare import compared
+from tests.topologies.compare import compare_with_model
 from tests.topologies.engine import Judge, Running, judge
 from tests.topologies.generate import Topology, topology
-from tests.topologies.kafka import compared_with_kafka, kafka_topology
-from tests.topologies.two_hosts import compared_on_two, names_of, two_hosts
+from tests.topologies.kafka import compare_with_kafka, kafka_topology
+from tests.topologies.two_hosts import compare_on_two, names_of, two_hosts
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 CASES = sorted((Path(__file__).parents[1] / "topologies" / "cases").glob("*.yaml"))
 COUNT, TWO_COUNT, KAFKA_COUNT = 10, 3, 2
 SEEDS_BETWEEN = (30001, 30002, 30003)
-"""Of topologies in which clients reach brokers on the other host."""
+"""The number of topologies in which clients reach brokers on the other host."""
 
 
 @pytest.fixture(scope="module")
 def network() -> Iterator[Network]:
-    """A network of Docker hosts, each in a network namespace of its own."""
+    """A network of Docker hosts, each in its own network namespace."""
     if (reason := hindrance()) is not None:
         lacking(reason)
     with docker_network() as new_network:
@@ -37,7 +37,7 @@ def network() -> Iterator[Network]:
 
 
 @pytest.fixture(scope="module")
-def judging(network: Network) -> Iterator[Judge]:
+def host_judge(network: Network) -> Iterator[Judge]:
     """The judge on one Docker host."""
     host = network.host()
     with judge(host, client_image(host.engine)) as new_judge:
@@ -75,38 +75,38 @@ def running_on_two(
         yield list(zip(running_on_first, running_on_second, strict=True))
 
 
-def differences(host_judge: Judge, drawn: list[Topology]) -> list[str]:
-    """What the model says otherwise, each with its seed."""
-    with host_judge.running(drawn) as running:
+def differences(host_judge: Judge, topologies: list[Topology]) -> list[str]:
+    """The differences between model and containers, each with its seed."""
+    with host_judge.running(topologies) as running_topologies:
         outcomes = [
-            (running_topology.topology.seed, compared(running_topology))
-            for running_topology in running
+            (running_topology.topology.seed, compare_with_model(running_topology))
+            for running_topology in running_topologies
         ]
-    assert sum(outcome.agreed.total() for _, outcome in outcomes) > 10 * len(drawn)
+    assert sum(outcome.agreed.total() for _, outcome in outcomes) > 10 * len(topologies)
     return [f"seed {seed}: {text}" for seed, outcome in outcomes for text in outcome.differences]
 
 
 @pytest.mark.combination
-def test_no_hop_of_random_topologies_is_predicted_wrongly(judging: Judge) -> None:
+def test_no_hop_of_random_topologies_is_predicted_wrongly(host_judge: Judge) -> None:
     first_seed = random.SystemRandom().randrange(10**6)
-    topologies = [topology(first_seed + i, judging.host.address, i) for i in range(COUNT)]
-    assert differences(judging, topologies) == []
+    topologies = [topology(first_seed + i, host_judge.host.address, i) for i in range(COUNT)]
+    assert differences(host_judge, topologies) == []
 
 
-def test_no_hop_of_kept_topologies_is_predicted_wrongly(judging: Judge) -> None:
-    address = judging.host.address
-    drawn = [
+def test_no_hop_of_kept_topologies_is_predicted_wrongly(host_judge: Judge) -> None:
+    address = host_judge.host.address
+    topologies = [
         Topology(i, yaml.safe_load(path.read_text().replace("MACHINE", address)), address)
         for i, path in enumerate(CASES)
     ]
-    assert differences(judging, drawn) == []
+    assert differences(host_judge, topologies) == []
 
 
 @pytest.mark.combination
 def test_no_hop_between_two_hosts_is_predicted_wrongly(judges: list[Judge]) -> None:
     first_seed = random.SystemRandom().randrange(10**6)
     with running_on_two(judges, range(first_seed, first_seed + TWO_COUNT)) as pairs:
-        outcomes = [(pair[0].topology.seed, compared_on_two(pair)) for pair in pairs]
+        outcomes = [(pair[0].topology.seed, compare_on_two(pair)) for pair in pairs]
     wrong_hops = [
         f"seed {seed}: {text}" for seed, outcome in outcomes for text in outcome.differences
     ]
@@ -119,8 +119,8 @@ def test_records_arrive_in_real_brokers_where_the_walk_says_so(judges: list[Judg
     first_seed, judging = random.SystemRandom().randrange(10**6), judges[0]
     address = judging.host.address
     topologies = [kafka_topology(first_seed + i, address, i) for i in range(KAFKA_COUNT)]
-    with judging.running(topologies) as running:
-        outcomes = [compared_with_kafka(running_topology) for running_topology in running]
+    with judging.running(topologies) as running_topologies:
+        outcomes = [compare_with_kafka(running_topology) for running_topology in running_topologies]
     assert [text for outcome in outcomes for text in outcome.differences] == []
     assert sum(outcome.agreed.total() for outcome in outcomes) > 0
 
@@ -131,16 +131,18 @@ def test_records_arrive_in_real_brokers_where_the_walk_says_so(judges: list[Judg
       for model_part in ("bind", "networks", "names")),
 ])  # fmt: skip
 def test_a_broken_model_is_caught(
-    broken: str, judging: Judge, monkeypatch: pytest.MonkeyPatch
+    broken: str, host_judge: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    address = judging.host.address
+    address = host_judge.host.address
     path = next(path for path in CASES if path.stem == broken)
     document = yaml.safe_load(path.read_text().replace("MACHINE", address))
     with contextlib.ExitStack() as stack:
-        running = stack.enter_context(judging.running([Topology(900, document, address)]))
-        assert compared(running[0]).differences == []
+        running_topologies = stack.enter_context(
+            host_judge.running([Topology(900, document, address)])
+        )
+        assert compare_with_model(running_topologies[0]).differences == []
         _break(broken, monkeypatch)
-        assert compared(running[0]).differences != []
+        assert compare_with_model(running_topologies[0]).differences != []
 
 
 @pytest.mark.combination
@@ -148,9 +150,9 @@ def test_a_model_that_takes_a_host_for_unreachable_is_caught(
     judges: list[Judge], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with running_on_two(judges, SEEDS_BETWEEN) as pairs:
-        assert all(compared_on_two(pair).differences == [] for pair in pairs)
+        assert all(compare_on_two(pair).differences == [] for pair in pairs)
         monkeypatch.setattr(Names, "_outside", lambda *_: UnresolvedName("broken"))
-        assert any(compared_on_two(pair).differences != [] for pair in pairs)
+        assert any(compare_on_two(pair).differences != [] for pair in pairs)
 
 
 def _break(knowledge: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,7 +65,7 @@ def private(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Private]:
     names = {name_of(id): "127.0.0.1" for id in IDS}
     pem = self_signed(folder, ",".join(f"DNS:{name}" for name in names))
     stores = {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(pem)}
-    _, planned = local_plan(3, LISTENERS, extra=stores)
+    _, plan = local_plan(3, LISTENERS, extra=stores)
     nodes = tuple(
         node.model_copy(
             update={
@@ -77,11 +77,11 @@ def private(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Private]:
                 )
             }
         )
-        for node in planned.nodes
+        for node in plan.nodes
     )
-    planned = planned.model_copy(update={"nodes": nodes})
+    plan = plan.model_copy(update={"nodes": nodes})
     ssh = tmp_path_factory.mktemp("ssh")
-    with ssh_host(ssh, names) as path, running_cluster(planned) as cluster:
+    with ssh_host(ssh, names) as path, running_cluster(plan) as cluster:
         contract = folder / "contract.json"
         contract.write_text(cluster.contract.model_dump_json())
         environment = {**os.environ, "PATH": f"{path}:{os.environ['PATH']}"}
@@ -104,7 +104,7 @@ def options(private: Private, listener: str, *extra_words: str) -> list[str]:
 
 
 def secure_address(private: Private, id: int) -> str:
-    """What a broker advertises on the listener with TLS."""
+    """The address that a broker advertises on the listener with TLS."""
     listener = private.cluster.plan.node(id).listener("SECURE")
     assert listener is not None
     return str(listener.advertised)
@@ -128,7 +128,7 @@ def create_topic(bootstrap: str, name: str, **settings: str) -> None:
 
 
 def read_back(bootstrap: str, topic: str, count: int) -> set[bytes]:
-    """What a group reads of a topic, at most ``count`` records."""
+    """The values that a group reads of a topic, at most ``count``."""
     consumer = Consumer(
         {"bootstrap.servers": bootstrap, "group.id": topic, "auto.offset.reset": "earliest"}
     )
@@ -147,8 +147,8 @@ def test_clients_meet_every_broker_at_a_port_of_this_machine(
 ) -> None:
     port = first_port()
     bootstrap = f"127.0.0.1:{port}"
-    with private.laptop.tunnel(*options(private, "PRIVATE", "--port", str(port))) as printed:
-        listed_ports = re.findall(r"127\.0\.0\.1:(\d+)  kafka-\d\.private", printed)
+    with private.laptop.tunnel(*options(private, "PRIVATE", "--port", str(port))) as tunnel_output:
+        listed_ports = re.findall(r"127\.0\.0\.1:(\d+)  kafka-\d\.private", tunnel_output)
         assert listed_ports == [str(port + id) for id in IDS]
         report = examine([Address("127.0.0.1", port)], produce=True)
         assert report.exit_code == 0, report
@@ -178,8 +178,8 @@ def test_one_address_is_enough_without_a_contract(private: Private) -> None:
     listener = private.cluster.plan.node(3).listener("PRIVATE")
     assert listener is not None
     arguments = ["--bootstrap", str(listener.advertised), "--port", str(port)]
-    with private.laptop.tunnel(*arguments) as printed:
-        assert f"127.0.0.1:{port + 1}  {listener.advertised}" in printed
+    with private.laptop.tunnel(*arguments) as tunnel_output:
+        assert f"127.0.0.1:{port + 1}  {listener.advertised}" in tunnel_output
         report = examine([Address("127.0.0.1", port)], produce=True)
         assert report.exit_code == 0, report
         # the others get their ports once a client has heard of them
@@ -204,9 +204,9 @@ def test_tls_goes_through_with_the_names_of_the_brokers(private: Private) -> Non
         command = ["kcat", "-L", "-b", secure_address(private, id), *tls_options, "-m", "10"]
         output = private.laptop.output_of(private.laptop.tunnelled("SECURE", *command))
         assert "3 brokers" in output and secure_address(private, 1) in output
-    with private.laptop.tunnel(*options(private, "SECURE")) as printed:
-        hosts = re.findall(r"jdk.net.hosts.file=(\S+)", printed)[0]
-        assert re.findall(r"127\.\d+\.\d+\.(\d+):\d+ ", printed) == ["1", "2", "3"]
+    with private.laptop.tunnel(*options(private, "SECURE")) as tunnel_output:
+        hosts = re.findall(r"jdk.net.hosts.file=(\S+)", tunnel_output)[0]
+        assert re.findall(r"127\.\d+\.\d+\.(\d+):\d+ ", tunnel_output) == ["1", "2", "3"]
         properties = private.laptop.contract.with_name("tls.properties")
         properties.write_text(
             "security.protocol=SSL\nssl.truststore.type=PEM\n"

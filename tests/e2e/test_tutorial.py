@@ -27,8 +27,8 @@ def stack() -> Iterator[str]:
         text = re.sub(rf"port: {port}\b", f"port: {free_ports(3)[0]}", text)
     file.write_text(text)
     yield name
-    make = ["make", "clean", f"STACK={name}"]
-    subprocess.run(make, cwd=ROOT, check=True, capture_output=True, timeout=300)
+    clean_command = ["make", "clean", f"STACK={name}"]
+    subprocess.run(clean_command, cwd=ROOT, check=True, capture_output=True, timeout=300)
     file.unlink()
 
 

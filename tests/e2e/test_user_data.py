@@ -37,19 +37,19 @@ META = f"{MOUNT}/data/meta.properties"
 
 @dataclass(frozen=True)
 class Box:
-    """A network of instances, and what they fetch from and report to."""
+    """A network of instances, and the depot from which they fetch and to which they report."""
 
     engine: Engine
     network: PrivateNetwork
     depot: Depot
     files: dict[str, Path]
-    """What the depot has; more may come."""
+    """The files of the depot, by name. Tests may add some."""
     archive: KafkaArchive
     client: str
 
     @property
     def hosts(self) -> Mapping[str, str]:
-        """What stands in for the names of a zone."""
+        """Host names in place of those of a zone."""
         return {name: self.address(id) for id, name in enumerate(NAMES, 1)}
 
     def address(self, id: int) -> str:
@@ -134,12 +134,12 @@ def test_a_broker_boots_serves_and_keeps_its_data(box: Box, disk: Volume) -> Non
         assert machine.show("kafka", "LimitNOFILE") == "1000000"  # of which a container gets less
         machine.run("systemd-analyze", "security", "--threshold=20", "kafka.service")
 
-        formatted = machine.run("cat", META)
+        meta_text = machine.run("cat", META)
         machine.run("journalctl", "--sync")  # the log of this boot is looked at after the next one
         machine.reboot()
         report = box.report(machine, NodeState.IN_SYNC, NodeState.FAILED)
         assert report.lacks(1, machine.id, digest(text)) == ""
-        assert machine.run("cat", META) == formatted
+        assert machine.run("cat", META) == meta_text
         journal = machine.journal("kafka-prepare")
         assert journal.count(f"fetching {box.depot.url}") == 1
         assert journal.count("formatting /dev/") == 1
@@ -154,7 +154,7 @@ def test_a_broker_boots_serves_and_keeps_its_data(box: Box, disk: Volume) -> Non
     with box.start(text, disk) as machine:
         report = box.report(machine, NodeState.IN_SYNC, NodeState.FAILED)
         assert report.lacks(1, machine.id, digest(text)) == ""
-        assert machine.run("cat", META) == formatted
+        assert machine.run("cat", META) == meta_text
         assert "formatting" not in machine.journal("kafka-prepare")
         assert box.kcat(*read) == "first\n"
 
@@ -164,18 +164,18 @@ def test_a_volume_of_another_cluster_is_refused(box: Box, disk: Volume) -> None:
     plan = cluster(node())
     with box.start(box.text(plan, volume=disk.id), disk) as machine:
         box.report(machine, NodeState.IN_SYNC)
-        formatted = machine.run("cat", META)
+        meta_text = machine.run("cat", META)
     other_user_data = box.text(plan, volume=disk.id, cluster_id="b3RoZXItdGVzdHMtY2x1cw")
     with box.start(other_user_data, disk) as machine:
         report = box.report(machine, NodeState.IN_SYNC, NodeState.FAILED)
         assert report.state is NodeState.FAILED
         assert "holds data of cluster ZWFyc2hvdC10ZXN0cy1ydQ, not of b3Ro" in report.detail
-        assert machine.run("cat", META) == formatted
+        assert machine.run("cat", META) == meta_text
 
 
 @pytest.mark.combination
 def test_broker_and_controller_of_their_own_find_each_other(box: Box, disk: Volume) -> None:
-    """Also where one comes late: its archive is not there yet when it boots."""
+    """One of them is late: its archive is missing when it boots."""
     plan = cluster(node(1, (Role.BROKER,)), node(2, (Role.CONTROLLER,)))
     late_release = KafkaRelease(url=f"{box.depot.url}/late.tgz", sha512=box.archive.sha512)
     with volume() as controller_disk:
@@ -219,11 +219,11 @@ def test_a_volume_is_formatted_only_when_blank(box: Box, disk: Volume) -> None:
         assert start_of(disk.device) == old_bytes
 
         # without a signature that anyone knows, and not blank all the same
-        unknown = bytes(512 << 10) + b"a database of some kind" + bytes(1 << 20)
-        disk.device.write_bytes(unknown)
+        unknown_data = bytes(512 << 10) + b"a database of some kind" + bytes(1 << 20)
+        disk.device.write_bytes(unknown_data)
         report = again(machine)
         assert "(found: unknown data)" in report.detail
-        assert start_of(disk.device).startswith(unknown)
+        assert start_of(disk.device).startswith(unknown_data)
 
         disk.device.write_bytes(bytes(2 << 20))
         assert again(machine).state is NodeState.IN_SYNC
@@ -232,9 +232,9 @@ def test_a_volume_is_formatted_only_when_blank(box: Box, disk: Volume) -> None:
 
 @pytest.mark.combination
 def test_a_wrong_checksum_installs_nothing(box: Box, disk: Volume) -> None:
-    wrong = KafkaRelease(url=f"{box.depot.url}/kafka.tgz", sha512="0" * 128)
+    wrong_release = KafkaRelease(url=f"{box.depot.url}/kafka.tgz", sha512="0" * 128)
     with box.start(
-        box.text(cluster(node(roles=BOTH)), volume=disk.id, archive=wrong), disk
+        box.text(cluster(node(roles=BOTH)), volume=disk.id, archive=wrong_release), disk
     ) as machine:
         report = box.report(machine, NodeState.IN_SYNC, NodeState.FAILED)
         assert report.state is NodeState.FAILED
@@ -249,7 +249,7 @@ def test_a_wrong_checksum_installs_nothing(box: Box, disk: Volume) -> None:
 
 @pytest.mark.combination
 def test_a_volume_that_is_attached_late_is_waited_for_and_named(box: Box, disk: Volume) -> None:
-    """As after an update that died between the two, and is run again much later."""
+    """An update died between creation and attachment, and runs again much later."""
     late_volume = "vol-00000000000000000"
     text = box.text(cluster(node()), volume=late_volume, volume_seconds=1)
     with box.start(text, disk) as machine:

@@ -45,8 +45,8 @@ ENDS_SECONDS = 60
 
 @pytest.fixture(scope="module")
 def broker(docker_engine: Engine, kafka_image: str) -> Iterator[LoneBroker]:
-    with lone_broker(docker_engine, kafka_image) as started:
-        yield started
+    with lone_broker(docker_engine, kafka_image) as new_broker:
+        yield new_broker
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def standpoints(
 
 
 def run_resources(engine: Engine, broker: LoneBroker) -> list[str]:
-    """What runs against the broker have on the engine: containers and networks."""
+    """The names of containers and networks of runs against the broker."""
     filters = {"label": f"{CLUSTER_LABEL}={broker.contract.cluster}"}
     with contextlib.closing(engine.client()) as client:
         containers = client.containers.list(all=True, filters=filters, ignore_removed=True)
@@ -77,7 +77,7 @@ def by_vantage(report: Report) -> dict[str, Verdict]:
 def test_each_scope_is_proved_from_where_its_clients_stand(
     docker_engine: Engine, broker: LoneBroker, base: str, tmp_path: Path
 ) -> None:
-    """By the command; the first engine that it may use does not answer."""
+    """The command validates. The first engine that it may use does not answer."""
     engines = [f"unix://{tmp_path}/none", docker_engine.address]
     contract, vantages, report = (tmp_path / f"{name}.json" for name in ("c", "v", "report"))
     contract.write_text(broker.contract.to_json())
@@ -187,7 +187,7 @@ def test_a_container_that_is_killed_leaves_its_cells_undecided(
             killed_names.append(name)
 
     places = standpoints(broker, [docker_engine.address], base, broker.gateway)
-    with when_it_appears(docker_engine, broker, kill):
+    with act_on_container(docker_engine, broker, kill):
         report = validate_from(places, broker.contract, OPTIONS, only=["internal"])
     assert len(killed_names) == 1
     (cell,) = [report_cell for report_cell in report.cells if report_cell.vantage == "internal"]
@@ -196,10 +196,10 @@ def test_a_container_that_is_killed_leaves_its_cells_undecided(
 
 
 @contextlib.contextmanager
-def when_it_appears(
+def act_on_container(
     engine: Engine, broker: LoneBroker, action: Callable[[str], None]
 ) -> Iterator[None]:
-    thread = threading.Thread(target=lambda: action(running(engine, broker)))
+    thread = threading.Thread(target=lambda: action(await_container(engine, broker)))
     thread.start()
     try:
         yield
@@ -207,7 +207,7 @@ def when_it_appears(
         thread.join(APPEARS_SECONDS)
 
 
-def running(engine: Engine, broker: LoneBroker) -> str:
+def await_container(engine: Engine, broker: LoneBroker) -> str:
     """The name of a vantage's container, as soon as it runs."""
     filters = {"label": f"{CLUSTER_LABEL}={broker.contract.cluster}"}
     end = time.monotonic() + APPEARS_SECONDS
@@ -228,7 +228,7 @@ cli.main()
 
 
 @contextlib.contextmanager
-def validating(
+def running_validation(
     engine: Engine, broker: LoneBroker, base: str, folder: Path
 ) -> Iterator[subprocess.Popen[str]]:
     """The command, whose container for clients beyond the host runs."""
@@ -239,7 +239,7 @@ def validating(
     command += ["--vantages", str(vantages), "--only", "external"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
-            running(engine, broker)
+            await_container(engine, broker)
             yield process
         finally:
             process.kill()
@@ -254,7 +254,7 @@ def test_an_interrupted_run_leaves_nothing(
     base: str,
     tmp_path: Path,
 ) -> None:
-    with validating(docker_engine, broker, base, tmp_path) as process:
+    with running_validation(docker_engine, broker, base, tmp_path) as process:
         assert len(run_resources(docker_engine, broker)) == 2
         process.send_signal(number)
         assert process.wait(ENDS_SECONDS) == code
@@ -264,7 +264,7 @@ def test_an_interrupted_run_leaves_nothing(
 def test_the_rest_of_a_killed_command_cleans_up(
     docker_engine: Engine, broker: LoneBroker, base: str, tmp_path: Path
 ) -> None:
-    with validating(docker_engine, broker, base, tmp_path) as process:
+    with running_validation(docker_engine, broker, base, tmp_path) as process:
         (working,) = psutil.Process(process.pid).children()
         process.kill()
         assert psutil.wait_procs([working], ENDS_SECONDS)[1] == []
@@ -276,7 +276,7 @@ def test_what_a_killed_run_left_is_removed_by_the_next(
 ) -> None:
     cluster = broker.contract.cluster
     with (
-        validating(docker_engine, broker, base, tmp_path) as process,
+        running_validation(docker_engine, broker, base, tmp_path) as process,
         contextlib.closing(docker_engine.client()) as client,
     ):
         assert remove_leftovers(client, cluster) == []  # it is alive

@@ -28,7 +28,7 @@ WELL, ILL = "PLAINTEXT://kafka:9092", "PLAINTEXT://kafka:9092,PLAINTEXT://kafka:
 
 
 class AnsweringEngine(BaseHTTPRequestHandler):
-    """All that a provider asks an engine before it is asked for anything."""
+    """An engine that answers the requests of a provider's start."""
 
     def do_GET(self) -> None:
         body = json.dumps({"ApiVersion": "1.41"}).encode()
@@ -53,7 +53,7 @@ def engine() -> Iterator[str]:
 
 
 def variables(advertised: str) -> list[str]:
-    """A broker in a container, well unless Kafka refuses what it advertises."""
+    """A broker in a container, sound unless Kafka refuses its advertised listeners."""
     return [
         "KAFKA_NODE_ID=1",
         "KAFKA_PROCESS_ROLES=broker,controller",
@@ -128,7 +128,7 @@ def test_the_analysis(project: Project, tmp_path: Path, advertised: str, code: i
 
 
 def resources(advertised: str) -> list[dict[str, object]]:
-    """What a state holds of the program."""
+    """The program's resources in a state."""
     head = f"urn:pulumi:{STACK}::project::"
     root, provider = f"{head}pulumi:pulumi:Stack::project-{STACK}", f"{head}{PROVIDER}::default"
     inputs = {"name": "kafka", "image": "apache/kafka:4.1.1", "envs": variables(advertised)}

@@ -62,8 +62,8 @@ def _chosen_cipher(host: str, port: int, context: ssl.SSLContext) -> str:
     """The cipher of a connection; empty if the listener ends the handshake."""
     with (
         contextlib.suppress(ssl.SSLError, ConnectionError),
-        socket.create_connection((host, port), 10) as plain,
-        context.wrap_socket(plain, server_hostname=host) as secured,
+        socket.create_connection((host, port), 10) as plain_socket,
+        context.wrap_socket(plain_socket, server_hostname=host) as secured,
     ):
         cipher = secured.cipher()
         return cipher[0] if cipher else ""

@@ -13,6 +13,7 @@ import psutil
 
 from earshot.jvm.java import find_java
 from tests.e2e.images.load import kafka_jars
+from tests.e2e.ssh_host import unwrapped
 
 COMMAND_SECONDS = 100
 END_SECONDS = 60.0
@@ -46,10 +47,6 @@ work().then(() => process.exit(0), (fault) => { console.error(fault); process.ex
 """
 
 
-def _unwrapped(*command: str) -> Sequence[str]:
-    return command
-
-
 @dataclass(frozen=True)
 class Laptop:
     """A machine with a contract and an ssh to `bastion`; ``wrap`` makes of a command one that runs
@@ -57,7 +54,7 @@ class Laptop:
 
     contract: Path
     environment: Mapping[str, str]
-    wrap: Callable[..., Sequence[str]] = _unwrapped
+    wrap: Callable[..., Sequence[str]] = unwrapped
 
     def tunnelled(self, listener: str, *command: str, via: str = "ssh://bastion") -> Sequence[str]:
         """``command`` of this machine in a tunnel to ``listener``."""
@@ -76,23 +73,23 @@ class Laptop:
         command = self.earshot("tunnel", "--via", via, *options)
         pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         with subprocess.Popen(command, env=self.environment, **pipes) as process:
-            printed = ""
+            output = ""
             assert process.stdout is not None and process.stderr is not None
             for line in process.stdout:
-                printed += line
+                output += line
                 if line.startswith("ready"):
                     break
             else:
                 raise AssertionError(process.stderr.read())
             try:
-                yield printed
+                yield output
             finally:
-                below = psutil.Process(process.pid).children(recursive=True)
+                child_processes = psutil.Process(process.pid).children(recursive=True)
                 process.terminate()
-                began = time.monotonic()
+                start_time = time.monotonic()
                 _, errors = process.communicate(timeout=END_SECONDS)
-                assert process.returncode == 0 and time.monotonic() - began < 3, errors
-                assert not psutil.wait_procs(below, 3)[1]
+                assert process.returncode == 0 and time.monotonic() - start_time < 3, errors
+                assert not psutil.wait_procs(child_processes, 3)[1]
 
 
 def output_of(command: Sequence[str], environment: Mapping[str, str] | None = None) -> str:

@@ -16,9 +16,9 @@ NAME = "pulumi-language-yaml"
 def ensure_yaml_host() -> Path:
     """The folder of the executable, which is built at first in two minutes."""
 
-    def make(fresh: Path) -> None:
+    def make(new_folder: Path) -> None:
         compiler = go.ensure(Path(sys.executable))
-        environment = os.environ | {"GOBIN": str(fresh), "CGO_ENABLED": "0"}
+        environment = os.environ | {"GOBIN": str(new_folder), "CGO_ENABLED": "0"}
         subprocess.run([compiler, "install", MODULE], env=environment, check=True, timeout=600)
 
     return cache.ensure(cache.root() / f"{NAME}-{VERSION}", make, _is_complete)

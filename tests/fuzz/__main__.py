@@ -27,7 +27,7 @@ class TooLong(BaseException):
 
 
 def part(seed: int) -> tuple[Counter[str], list[str]]:
-    """How many files had which exit code, and what went wrong with the others."""
+    """The number of files by exit code, and the failures of the others."""
     signal.signal(signal.SIGALRM, _too_long)
     counted: Counter[str] = Counter()
     failures = []
@@ -55,7 +55,7 @@ def _too_long(number: int, frame: FrameType | None) -> None:
 
 
 def main() -> int:
-    """0 where every file ended as it should, else 1."""
+    """Returns 0 if every file ended as expected, otherwise 1."""
     parser = argparse.ArgumentParser(prog="tests.fuzz", description=__doc__)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--files", type=int, default=100_000)

@@ -57,7 +57,7 @@ def inputs(seed: int, count: int) -> Iterator[Input]:
 
 @cache
 def _examples() -> tuple[tuple[str, str], ...]:
-    """Names that lint takes for what the files are, and their texts."""
+    """Names by which lint knows the kinds of the files, and their texts."""
     files = [file for folder in EXAMPLES for file in sorted((ROOT / folder).rglob("*"))]
     return tuple(
         (f"server{file.suffix}" if file.suffix == ".properties" else "compose.yml", _text(file))
@@ -71,7 +71,7 @@ def _text(file: Path) -> str:
 
 
 def _cut(text: str, random: Random) -> str:
-    """Some lines less."""
+    """Removes some lines."""
     lines = text.split("\n")
     at = random.randrange(len(lines))
     return "\n".join(lines[:at] + lines[at + random.randint(1, 4) :])
@@ -113,7 +113,7 @@ def _splice(text: str, random: Random) -> str:
 
 
 def _graft(text: str, random: Random) -> str:
-    """The same document with another value somewhere."""
+    """Replaces a value in the document."""
     try:
         document = yaml.load(text, yaml.CSafeLoader)
     except (yaml.YAMLError, ValueError, RecursionError):

@@ -13,7 +13,7 @@ EXIT_CODES = (0, 1, 2, 3)
 
 
 def exit_code(input: Input, folder: Path) -> int:
-    """What a shell would see; what the command prints, in one format or another, is dropped."""
+    """The exit code of the command. Its output, in one format or another, is dropped."""
     file = folder / input.name
     file.write_bytes(input.content)
     format = list(LintFormat)[len(input.content) % len(LintFormat)]

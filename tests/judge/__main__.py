@@ -1,4 +1,4 @@
-"""`make kafka-judge`: our verdicts beside Kafka's on many settings, release by release."""
+"""`make kafka-judge`: compares our verdicts with Kafka's on many settings, release by release."""
 
 import argparse
 import sys
@@ -9,9 +9,9 @@ from earshot.errors import EarshotError
 from tests.judge.cases import cases
 from tests.judge.judge import (
     RELEASES,
-    compared,
-    compared_in_files,
-    compared_without_release,
+    compare,
+    compare_files,
+    compare_without_release,
     examples,
     lints_refusal,
     started,
@@ -21,7 +21,7 @@ from tests.judge.known import KNOWN
 
 
 def main() -> int:
-    """0 where both agree on every case, else 1; a release without jars is told and passed over."""
+    """Returns 0 if both agree on every case, otherwise 1. A release without jars is skipped."""
     parser = argparse.ArgumentParser(prog="tests.judge", description=__doc__)
     parser.add_argument("releases", nargs="*", default=RELEASES)
     parser.add_argument("--seed", type=int, default=int(time.time()))
@@ -35,15 +35,15 @@ def main() -> int:
             with started(version) as judge:
                 kafkas = verdicts(judge, all_cases)
                 for subject, tally, our_verdict in (
-                    ("settings", compared(judge, kafkas), None),
+                    ("settings", compare(judge, kafkas), None),
                     (
                         "files",
-                        compared_in_files(judge, kafkas),
+                        compare_files(judge, kafkas),
                         partial(lints_refusal, release=judge.release),
                     ),
                     (
                         "files of no release",
-                        compared_without_release(judge, kafkas),
+                        compare_without_release(judge, kafkas),
                         partial(lints_refusal, release=None),
                     ),
                 ):

@@ -219,7 +219,7 @@ def _slip(case: Case, random: Random) -> None:
 
 
 def _by_default(case: Case, random: Random) -> None:
-    """Without what most files set, so that Kafka's default counts."""
+    """Removes a setting that most files have, so that Kafka's default applies."""
     for key in random.sample(BY_DEFAULT, random.choice((1, 1, 2))):
         case.pop(key, None)
 

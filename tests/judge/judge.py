@@ -50,7 +50,7 @@ class Judge:
         return messages
 
     def properties(self, environments: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
-        """What the start script of apache/kafka hands to Kafka."""
+        """The properties that the start script of apache/kafka passes to Kafka."""
         texts = [
             "\n".join(f"{name}={value}" for name, value in env.items()) for env in environments
         ]
@@ -66,7 +66,7 @@ class Judge:
         return self._compiled("Image")
 
     def _compiled(self, name: str) -> Any:
-        """An instance of the class in the file beside this one; a JRE alone has no compiler."""
+        """An instance of the class in the file of this folder. A JRE has no compiler."""
         compiler = self.gateway.jvm.org.codehaus.janino.SimpleCompiler()
         compiler.cook(Path(__file__).with_name(f"{name}.java").read_text())
         (constructor,) = compiler.getClassLoader().loadClass(name).getDeclaredConstructors()
@@ -106,7 +106,7 @@ class Disagreement:
 
 @dataclass
 class Tally:
-    """How many cases were taken and refused by both, and where both differ."""
+    """The numbers of cases accepted and refused by both, and the cases where both differ."""
 
     accepted_count: int = 0
     refused_count: int = 0
@@ -123,7 +123,7 @@ class Tally:
 
 
 def has_verdicts(case: Case, release: tuple[int, int]) -> bool:
-    """Whether both sides have a verdict.
+    """True if both sides have a verdict.
 
     Of a variable or a template nothing is known, what Kafka before 3.2 called KRaft was a preview,
     and a node without any role, which 4.0 and 4.1 take with an empty `process.roles`, runs nothing.
@@ -143,12 +143,12 @@ def verdicts(judge: Judge, cases: Sequence[Case]) -> Verdicts:
     return list(zip(allowed_cases, judge.refusals(allowed_cases), strict=True))
 
 
-def compared(judge: Judge, kafkas: Verdicts) -> Tally:
-    """Our verdict on settings beside Kafka's."""
+def compare(judge: Judge, kafkas: Verdicts) -> Tally:
+    """Compares our verdict on settings with Kafka's."""
     return _tally((case, kafka, our_refusal(case, judge.release)) for case, kafka in kafkas)
 
 
-def compared_in_files(judge: Judge, kafkas: Verdicts) -> Tally:
+def compare_files(judge: Judge, kafkas: Verdicts) -> Tally:
     """The findings of `earshot lint` for a properties file with the settings, and Kafka's verdict.
 
     A part of a file, which something else completes, is left out where lint says nothing of it.
@@ -159,8 +159,9 @@ def compared_in_files(judge: Judge, kafkas: Verdicts) -> Tally:
     )
 
 
-def compared_without_release(judge: Judge, kafkas: Verdicts) -> Tally:
-    """The same of lint where the release is not known: it refuses what every one since 3.9 does.
+def compare_without_release(judge: Judge, kafkas: Verdicts) -> Tally:
+    """Like `compared_in_files`, without a release: lint refuses settings that no release since 3.9
+    accepts.
 
     Only a refusal of what this release takes is a difference.
     """
@@ -189,7 +190,7 @@ def _tally(items: Iterable[tuple[Case, str, str]]) -> Tally:
 
 
 def is_part(case: Case) -> bool:
-    """Whether lint takes a file with these settings for a part of one, or for no broker's."""
+    """True if lint treats a file with these settings as a part, or as no broker's."""
     text = write_properties(NodeSettings(case))
     return not is_of_broker(text) or not settings_in(case, None, complete=True).complete
 
@@ -214,7 +215,7 @@ def our_refusal(case: Case, release: tuple[int, int]) -> str:
 
 
 def smallest(judge: Judge, disagreement: Disagreement, ours: Callable[[Case], str]) -> Disagreement:
-    """``found`` without every setting that both do not need to differ in the same way."""
+    """``disagreement`` without every setting that both do not need to differ in the same way."""
     while True:
         smaller_cases = [
             {key: value for key, value in disagreement.values.items() if key != removed_key}
@@ -238,7 +239,7 @@ def examples(
     ours: Callable[[Case], str] | None = None,
     limit: int = 5,
 ) -> list[Disagreement]:
-    """Some of ``found``, each of another kind, as small as they get; ``ours`` gives our verdict."""
+    """The smallest form of some ``disagreements``, one of each kind. ``ours`` is our verdict."""
     kinds: dict[str, Disagreement] = {}
     for disagreement in disagreements:
         kinds.setdefault((disagreement.kafka or disagreement.ours)[:40], disagreement)

@@ -11,9 +11,9 @@ from earshot.listeners.images import Family, broker_settings
 from tests.judge.cases import cases, environments
 from tests.judge.judge import (
     Judge,
-    compared,
-    compared_in_files,
-    compared_without_release,
+    compare,
+    compare_files,
+    compare_without_release,
     examples,
     is_part,
     lints_refusal,
@@ -27,7 +27,7 @@ from tests.measured import MEASURED
 from tests.skips import not_meant
 
 SEED, SHARE = 20_261, 1000
-"""What `make kafka-judge` asks in thousands, here of one seed."""
+"""The number of cases of one seed. `make kafka-judge` has thousands."""
 SUPPORTED = ("3.9.2", "4.1.1")
 """Releases that `make test` asks."""
 ASKED = ("2.8.2", "3.3.2", *SUPPORTED, "4.4.0")
@@ -35,7 +35,7 @@ ASKED = ("2.8.2", "3.3.2", *SUPPORTED, "4.4.0")
 WITH_SCRIPT = tuple(
     release for release in ASKED if tuple(map(int, release.split(".")[:2])) >= (3, 8)
 )
-"""Those whose image apache/kafka has its start script in Kafka's own jar, as it has since 3.7."""
+"""Releases whose image apache/kafka has its start script in Kafka's own jar."""
 
 IDS = [f"{index}-{','.join(reported.change)}" for index, reported in enumerate(KNOWN)]
 
@@ -91,14 +91,14 @@ def test_we_refuse_what_kafka_refuses_and_nothing_else(
     judge: Judge, record_property: Callable[[str, object], None]
 ) -> None:
     kafkas = verdicts(judge, list(cases(SEED, SHARE)))
-    tally = compared(judge, kafkas)
+    tally = compare(judge, kafkas)
     record_property(MEASURED, f"Kafka {judge.version} on {SHARE} cases of seed {SEED}: {tally}")
     differ = examples(judge, [*tally.missed_refusals, *tally.false_refusals])
     assert not differ, "\n".join(map(str, differ))
     assert min(tally.accepted_count, tally.refused_count) > SHARE / 20
     for release, file_tally in (
-        (judge.release, compared_in_files(judge, kafkas)),
-        (None, compared_without_release(judge, kafkas)),
+        (judge.release, compare_files(judge, kafkas)),
+        (None, compare_without_release(judge, kafkas)),
     ):
         ours = partial(lints_refusal, release=release)
         differ = examples(judge, [*file_tally.missed_refusals, *file_tally.false_refusals], ours)

@@ -1,4 +1,4 @@
-"""The class-data archive: tied to what it was made from, and really used by a JVM."""
+"""The class-data archive: bound to its sources, and used by a real JVM."""
 
 import os
 import shutil

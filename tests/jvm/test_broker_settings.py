@@ -1,4 +1,4 @@
-"""Asking Kafka's own parser: what it says, and what is said where it cannot be asked."""
+"""Kafka's own parser: its answers, and errors if it cannot run."""
 
 import subprocess
 import time
@@ -29,7 +29,7 @@ log.dirs=/nowhere/log
 
 
 def java_double(folder: Path, script: str) -> Java:
-    """What stands where a `java` should be."""
+    """A double of `java`, which runs ``script``."""
     executable = folder / "java"
     executable.write_text(f"#!/bin/sh\n{script}\n")
     executable.chmod(0o755)

@@ -1,4 +1,4 @@
-"""Which Java is taken, and what is said where none will do."""
+"""The selected Java, and the error if none is suitable."""
 
 import sys
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.raised import raised
 
 
 def install(home: Path, version: str, *, released: bool = True) -> Path:
-    """A stand-in for a Java: a command that says its version, and perhaps a release file."""
+    """A double of a Java: a command that prints its version, and a release file if ``released``."""
     command = home / "bin" / "java"
     command.parent.mkdir(parents=True)
     answer = f"echo 'openjdk version \"{version}\" 2025-01-01' >&2"
@@ -28,7 +28,7 @@ def no_usual_places(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def java_of(home: Path, java_on_path: Path | None = None) -> java.Java:
-    """The Java that is found with ``home`` as JAVA_HOME and ``other`` on PATH."""
+    """The selected Java, with ``home`` as JAVA_HOME and ``java_on_path`` on PATH."""
     path = java_on_path / "bin" if java_on_path else "/nowhere"
     return java.find_java({"JAVA_HOME": str(home), "PATH": str(path)})
 
@@ -75,7 +75,7 @@ def test_all_that_was_found_is_named(tmp_path: Path) -> None:
     assert "apt-get install openjdk-17-jre-headless" in str(error)
 
 
-def rejected(home: Path) -> str:
+def rejection(home: Path) -> str:
     """The observed value of the error for JAVA_HOME ``home``, without another Java."""
     return raised(EarshotError, java_of, home).observed
 
@@ -83,13 +83,13 @@ def rejected(home: Path) -> str:
 def test_nothing_found(tmp_path: Path) -> None:
     error = raised(EarshotError, java.find_java, {"PATH": str(tmp_path)})
     assert error.observed == "none was found (JAVA_HOME, PATH)"
-    assert rejected(tmp_path) == f"JAVA_HOME ({tmp_path}) has no working bin/java"
+    assert rejection(tmp_path) == f"JAVA_HOME ({tmp_path}) has no working bin/java"
 
 
 def test_a_command_that_may_not_be_run_is_none(tmp_path: Path) -> None:
     home = install(tmp_path / "home", "17.0.1")
     (home / "bin" / "java").chmod(0o644)
-    assert rejected(home) == f"JAVA_HOME ({home}) has no working bin/java"
+    assert rejection(home) == f"JAVA_HOME ({home}) has no working bin/java"
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_no_java_version(tmp_path: Path, script: str, monkeypatch: pytest.Monkey
     monkeypatch.setattr(java, "ANSWER_SECONDS", 0.05)
     home = install(tmp_path / "home", "17.0.1", released=False)
     (home / "bin" / "java").write_text(script)
-    assert rejected(home) == f"JAVA_HOME ({home}) has no working bin/java"
+    assert rejection(home) == f"JAVA_HOME ({home}) has no working bin/java"
 
 
 def test_the_release_file_is_read_before_the_command(tmp_path: Path) -> None:

@@ -1,1 +1,1 @@
-"""Random Kubernetes manifests on real parts of a cluster, and the model beside what happens."""
+"""Random Kubernetes manifests on real parts of a cluster, compared with the model."""

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.kubernetes import parts
-from tests.kubernetes.compare import compared
+from tests.kubernetes.compare import compare_with_model
 from tests.kubernetes.generate import topology
 from tests.kubernetes.judge import AT_ONCE, judge
 from tests.topologies.compare import Outcome
@@ -28,7 +28,7 @@ def main() -> int:
     if (reason := parts.hindrance()) is not None:
         print(reason, file=sys.stderr)
         return 2
-    total, wrong, start_time = Outcome(), 0, time.monotonic()
+    total, wrong_count, start_time = Outcome(), 0, time.monotonic()
     modes = (options.mode,) if options.mode else MODES
     end = options.seed + options.count
     share = -(-options.count // len(modes))
@@ -45,13 +45,15 @@ def main() -> int:
                     ThreadPoolExecutor(len(seeds)) as pool,
                 ):
                     outcomes = list(
-                        pool.map(lambda seed: compared(seed, cluster_judge.nodes), running)
+                        pool.map(
+                            lambda seed: compare_with_model(seed, cluster_judge.nodes), running
+                        )
                     )
                 for drawn_topology, outcome in zip(drawn_topologies, outcomes, strict=True):
                     total.agreed += outcome.agreed
                     total.unknown += outcome.unknown
                     if outcome.differences:
-                        wrong += 1
+                        wrong_count += 1
                         shown_differences = outcome.differences[:SHOWN]
                         print(
                             f"seed {drawn_topology.seed} ({mode}):",
@@ -66,14 +68,15 @@ def main() -> int:
                 elapsed = f"{time.monotonic() - start_time:.0f} s"
                 done_count = seeds[-1] - options.seed + 1
                 print(
-                    f"{done_count} of {options.count}, {wrong} differ, {elapsed}", file=sys.stderr
+                    f"{done_count} of {options.count}, {wrong_count} differ, {elapsed}",
+                    file=sys.stderr,
                 )
     elapsed = f"{time.monotonic() - start_time:.0f} s"
-    print(f"seeds {options.seed} to {end - 1}, {elapsed}: {wrong} manifests differ")
+    print(f"seeds {options.seed} to {end - 1}, {elapsed}: {wrong_count} manifests differ")
     print("agreed:", dict(total.agreed))
     unknown = (f"{count} {fact}" for fact, count in total.unknown.most_common())
     print("not known:", *unknown, sep="\n  ")
-    return 1 if wrong else 0
+    return 1 if wrong_count else 0
 
 
 if __name__ == "__main__":

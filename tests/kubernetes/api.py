@@ -38,7 +38,7 @@ class Api:
         self._ask("PATCH", path, {"status": status})
 
     def bind(self, pod: Object, node: str) -> None:
-        """What the scheduler does."""
+        """Binds a pod to a node, in place of the scheduler."""
         target = {"apiVersion": "v1", "kind": "Node", "name": node}
         pod_metadata = {"name": pod["metadata"]["name"], "namespace": pod["metadata"]["namespace"]}
         binding = {
@@ -53,7 +53,7 @@ class Api:
         return self._items("api/v1/namespaces")
 
     def pods(self, namespace: str) -> list[Object]:
-        # items of a list do not say what they are
+        # items of a list have no kind
         return [
             {"kind": "Pod", **pod} for pod in self._items(f"api/v1/namespaces/{namespace}/pods")
         ]
@@ -66,7 +66,7 @@ class Api:
         return self._items(f"{_SLICES}/namespaces/{namespace}/endpointslices")
 
     def delete_namespace(self, name: str) -> None:
-        """What is in it goes too; its pods and Services at once, with their ports."""
+        """Deletes a namespace and its resources. Pods, Services and their ports go at once."""
         self._ask("DELETE", f"api/v1/namespaces/{name}")
         for kind, resources in (("pods", self.pods(name)), ("services", self.services(name))):
             for resource in resources:

@@ -56,7 +56,7 @@ class Node:
 
 @dataclass
 class Cluster:
-    """What runs; ``outside`` is the namespace of a machine that is no node."""
+    """A running cluster. ``outside`` is the network namespace of a machine that is no node."""
 
     api: Api
     nodes: tuple[Node, ...]
@@ -101,9 +101,9 @@ def cluster(mode: str) -> Iterator[Cluster]:
     folder = Path(tempfile.mkdtemp(prefix="earshot-kube-", dir="/tmp"))
     with switch() as network, contextlib.ExitStack() as cleanup:
         cleanup.callback(shutil.rmtree, folder, ignore_errors=True)
-        control, address = network.machine(routed=False)
-        outside, _ = network.machine(routed=False)
-        machines = [network.machine(routed=False) for _ in range(NODES)]
+        control, address = network.machine(is_routed=False)
+        outside, _ = network.machine(is_routed=False)
+        machines = [network.machine(is_routed=False) for _ in range(NODES)]
         nodes = tuple(
             Node(f"node{i}", namespace, node_address, f"10.244.{i}")
             for i, (namespace, node_address) in enumerate(machines, 1)
@@ -230,7 +230,7 @@ def corefile(kube_cluster: Cluster) -> Path:
 def until(
     condition: Callable[[], bool], error_text: Callable[[], str], seconds: float = READY_SECONDS
 ) -> None:
-    """Wait for ``done``; else raise TimeoutError with ``words``."""
+    """Waits for ``condition``. Raises TimeoutError with ``error_text`` after ``seconds``."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:

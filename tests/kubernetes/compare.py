@@ -26,7 +26,7 @@ from tests.topologies.compare import Outcome, cause_of
 from tests.topologies.engine import ProbeResult
 
 ROUNDS = 4
-"""How often an address is tried: kube-proxy chooses one pod of a Service at random."""
+"""The number of attempts per address: kube-proxy chooses one pod of a Service at random."""
 Pair = tuple[str, int]
 
 
@@ -48,14 +48,14 @@ class View:
     """The model's name of a process by how it greets."""
 
 
-def modelled(topology: Topology) -> Manifest:
+def model_of(topology: Topology) -> Manifest:
     return read_manifest(read_yaml_documents(topology.text, "manifest.yaml", unique=False))
 
 
-def compared(running: Running, nodes: tuple[str, ...]) -> Outcome:
+def compare_with_model(running: Running, nodes: tuple[str, ...]) -> Outcome:
     """Every address that is in the file, from every place; then every walk of a client."""
     outcome = Outcome()
-    manifest = modelled(running.topology)
+    manifest = model_of(running.topology)
     views = [
         _view(running, manifest.by_replica().deployment(), by_replica=True),
         _view(running, manifest.deployment(), by_replica=False),
@@ -90,7 +90,7 @@ def compared(running: Running, nodes: tuple[str, ...]) -> Outcome:
 
 
 def addresses_in(model: PodDeployment) -> Iterator[Pair]:
-    """What clients begin with, what brokers advertise, and each Service at each of its ports."""
+    """Bootstrap addresses, advertised addresses, and each Service at each of its ports."""
     for client in model.bootstraps:
         for address in client.addresses:
             yield address.host, address.port
@@ -111,7 +111,7 @@ def addresses_in(model: PodDeployment) -> Iterator[Pair]:
 def _ask(
     running: Running, spot: Spot, addresses: list[Pair], nodes: tuple[str, ...]
 ) -> dict[Pair, ProbeResult]:
-    """What a process sees; of the placeholder for a node, what it sees of each node."""
+    """The probe results of a process. For the placeholder of a node they are those of each node."""
     keyed_pairs = [
         ((host, port), (node_address, port))
         for host, port in addresses
@@ -145,7 +145,9 @@ def _view(running: Running, model: PodDeployment, *, by_replica: bool) -> View:
     services: dict[str, str] = {}
     for resource in running.topology.workloads:
         for index, pod in enumerate(running.of_workload(resource)):
-            called = _called(resource, index, pod) if by_replica else resource["metadata"]["name"]
+            called = (
+                _replica_name(resource, index, pod) if by_replica else resource["metadata"]["name"]
+            )
             for container in _containers(pod):
                 name = f"{called}/{container['name']}"
                 places.setdefault(name, []).append(Spot(pod, container["name"]))
@@ -156,8 +158,8 @@ def _view(running: Running, model: PodDeployment, *, by_replica: bool) -> View:
     return View(model, places, services)
 
 
-def _called(resource: Object, index: int, pod: RunningPod) -> str:
-    """What the model calls a replica."""
+def _replica_name(resource: Object, index: int, pod: RunningPod) -> str:
+    """The model's name of a replica."""
     if resource["kind"] in ("Pod", "DaemonSet") or replicas_of(resource) == 1:
         return str(resource["metadata"]["name"])
     if resource["kind"] == "StatefulSet":
@@ -174,8 +176,8 @@ def _key(spot: Spot) -> tuple[str, str]:
     return ("" if spot.pod is None else spot.pod.label, spot.container)
 
 
-def _greeted(view: View, probe: ProbeResult) -> set[str]:
-    """Who greeted, as `SERVICE LISTENER` in the words of the model."""
+def _greeted_listeners(view: View, probe: ProbeResult) -> set[str]:
+    """The listeners that greeted, as `SERVICE LISTENER` with the names of the model."""
     greeted_names = set()
     for text in filter(None, probe.greetings.values()):
         for greeting in text.split("|"):
@@ -187,7 +189,7 @@ def _greeted(view: View, probe: ProbeResult) -> set[str]:
 def _compare(
     running: Running, view: View, place: str, address: Pair, probe: ProbeResult, outcome: Outcome
 ) -> None:
-    """Compare one trace: what the host means, and who answers."""
+    """Compares one trace: the resolved addresses, and the listeners that answer."""
     trace = view.model.trace(place, Address(*address))
     model_text = f"model {[f'{hop.stage} {hop.answer}: {hop.because}' for hop in trace.hops]}"
     observed_text = f"saw {probe.error or dict(probe.greetings)}"
@@ -197,7 +199,7 @@ def _compare(
         )
     elif wrong is False:
         outcome.agreed[Stage.RESOLVE] += 1
-    greeted = _greeted(view, probe)
+    greeted = _greeted_listeners(view, probe)
     arrivals = {
         f"{end.broker.service} {end.endpoint.name}"
         for end in trace.ends
@@ -268,7 +270,7 @@ def _compare_walks(
                         continue
                     address = second_connection.trace.address
                     probe = answers_by_spot[_key(spot)][address.host, address.port]
-                    greeted = {greeting.split()[0] for greeting in _greeted(view, probe)}
+                    greeted = {greeting.split()[0] for greeting in _greeted_listeners(view, probe)}
                     arrives = greeted == {second_connection.broker.service}
                     # a place greets, and speaks no security protocol
                     expected = worst(

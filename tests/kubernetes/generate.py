@@ -14,7 +14,7 @@ IMAGE = "confluentinc/cp-kafka:7.6.0"
 NODE_PORTS, HOST_PORTS, OWN_PORTS = 30_000, 25_000, 20_000
 """From which the ports of Services on nodes, of pods on nodes, and of host networking count."""
 PORTS_OF_SLOT = 10
-"""Of each kind: Kubernetes chooses node ports of its own above eight times as many."""
+"""Ports of each kind per slot. Kubernetes chooses node ports above eight times as many."""
 Pair = tuple[str, int]
 
 
@@ -37,7 +37,7 @@ class Topology:
 
     @property
     def pods(self) -> int:
-        """How many pods its workloads have on two nodes."""
+        """The number of pods of all workloads on two nodes."""
         return sum(replicas_of(workload) for workload in self.workloads)
 
     @property
@@ -151,7 +151,7 @@ class Maker:
     def container(
         self, pod_name: str, name: str, ports: tuple[int, int], namespace: str, governing: str
     ) -> Object:
-        """The broker: what it listens on, what it advertises, which ports it declares."""
+        """The broker's container: its listeners, advertised listeners and declared ports."""
         binds = [*[""] * 6, *["0.0.0.0"] * 5, "127.0.0.1", "localhost", "$(POD_IP)", "[::]"]
         listeners, advertised, declared = [], [], []
         count = self.random.choice((1, 2, 2))
@@ -193,7 +193,7 @@ class Maker:
     def advertised(
         self, pod_name: str, name: str, port: int, namespace: str, governing: str
     ) -> Pair:
-        """A host and a port that are right, nearly right or wrong; ``own`` is the pod's name."""
+        """A host and a port that are right, nearly right or wrong."""
         service_name = governing or name
         hosts = [
             f"{pod_name}.{service_name}",
@@ -217,7 +217,7 @@ class Maker:
     def services(
         self, name: str, kind: str, namespace: str, replicas: int, ports: tuple[int, int]
     ) -> list[Object]:
-        """One to four Services that shall lead to the pods of ``name``."""
+        """One to four Services for the pods of ``name``."""
         service_names = [name, f"{name}-headless", f"{name}-outer", f"{name}-other"]
         made_services = []
         for service_name in self.random.sample(service_names, self.random.choice((1, 2, 2, 3))):

@@ -96,10 +96,10 @@ class Judge:
         for name in running.topology.namespaces:
             api.create(_pod(OTHER, name, ""))
         for resource in running.topology.documents:
-            created = api.create(resource)
+            created_service = api.create(resource)
             if resource["kind"] == "Service":
-                meta = created["metadata"]
-                running.services[meta["namespace"], meta["name"]] = created
+                meta = created_service["metadata"]
+                running.services[meta["namespace"], meta["name"]] = created_service
 
     def _run_pods(self, topologies: Sequence[Running], pool: ThreadPoolExecutor) -> None:
         """Run pods until all are there, or no other comes."""
@@ -115,8 +115,8 @@ class Judge:
                 for pod in self.cluster.api.pods(namespace)
                 if (namespace, pod["metadata"]["name"]) not in running.pods
             ]
-            started = pool.map(lambda running: self.kubelet.run(running[1]), new_pods)
-            for (running, pod), started_pod in zip(new_pods, started, strict=True):
+            started_pods = pool.map(lambda running: self.kubelet.run(running[1]), new_pods)
+            for (running, pod), started_pod in zip(new_pods, started_pods, strict=True):
                 running.pods[pod["metadata"]["namespace"], started_pod.name] = started_pod
             last_news = time.monotonic() if new_pods else last_news
             count = sum(len(running.pods) for running in topologies)
@@ -126,7 +126,7 @@ class Judge:
         raise TimeoutError("pods are made without end")
 
     def _has_all_endpoints(self, running: Running) -> bool:
-        """Whether the EndpointSlices name every pod that a Service selects, ready or not."""
+        """True if the EndpointSlices name every pod that a Service selects, ready or not."""
         endpoints_by_service: dict[tuple[str, str], set[str]] = {}
         for namespace in running.topology.namespaces:
             for endpoint_slice in self.cluster.api.slices(namespace):
@@ -140,13 +140,13 @@ class Judge:
             if not selector or service["spec"]["type"] == "ExternalName":
                 continue
             counts_unready = service["spec"].get("publishNotReadyAddresses", False)
-            selected = {
+            selected_pods = {
                 f"{pod.address} {pod.is_ready or counts_unready}"
                 for (namespace, _), pod in running.pods.items()
                 if namespace == key[0]
                 and selector.items() <= pod.resource["metadata"].get("labels", {}).items()
             }
-            if selected != endpoints_by_service.get(key, set()):
+            if selected_pods != endpoints_by_service.get(key, set()):
                 return False
         return True
 
@@ -155,8 +155,8 @@ class Judge:
         name = f"marker{next(self._numbers)}"
         ports = [{"port": MARKER_PORT}]
         spec = {"type": "NodePort", "selector": {"app": "marker"}, "ports": ports}
-        created = self.cluster.api.create({**_named("Service", name, SYSTEM), "spec": spec})
-        port = created["spec"]["ports"][0]["nodePort"]
+        created_service = self.cluster.api.create({**_named("Service", name, SYSTEM), "spec": spec})
+        port = created_service["spec"]["ports"][0]["nodePort"]
         marker = Place(self.kubelet.folder / SYSTEM / "marker")
         host = f"{name}.{SYSTEM}.svc.cluster.local"
 
@@ -186,23 +186,23 @@ def judge(mode: str) -> Iterator[Judge]:
         ]
         until(lambda: _exists(kube_cluster, SYSTEM), kube_cluster.last_words)
         server = [str(kube_cluster.executables / "coredns"), "-conf", str(corefile(kube_cluster))]
-        started: list[RunningPod] = []
+        started_pods: list[RunningPod] = []
         ports = [{"name": "dns", "port": 53, "protocol": "UDP"}, {"name": "tcp", "port": 53}]
         spec = {"clusterIP": DNS, "selector": {"app": "dns"}, "ports": ports}
         kube_cluster.api.create({**_named("Service", "kube-dns", SYSTEM), "spec": spec})
         try:
             for pod, command in zip(pods, (server, []), strict=True):
-                started.append(kubelet.run(kube_cluster.api.create(pod), command))
+                started_pods.append(kubelet.run(kube_cluster.api.create(pod), command))
             cluster_judge = Judge(kube_cluster, kubelet, kubelet.outside())
             cluster_judge._wait_for_proxies()
             yield cluster_judge
         finally:
-            for started_pod in started:
+            for started_pod in started_pods:
                 kubelet.stop(started_pod)
 
 
 def _exists(kube_cluster: Cluster, namespace: str) -> bool:
-    """Whether the server has made its own namespaces."""
+    """True if the server has created its own namespaces."""
     return any(
         server_namespace["metadata"]["name"] == namespace
         for server_namespace in kube_cluster.api.namespaces()

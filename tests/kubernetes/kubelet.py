@@ -1,4 +1,4 @@
-"""What the scheduler and the kubelet do for a pod: a node, a network, names, processes, readiness.
+"""A double of scheduler and kubelet: a pod's node, network, names, processes and readiness.
 
 The network is made by the CNI plugins ptp and portmap, resolv.conf by the kubelet's own package.
 The hosts file and the variables follow the kubelet's sources (`managedHostsFileContent`,
@@ -23,7 +23,7 @@ from tests.topologies.engine import ProbeResult
 
 PLACE = Path(__file__).parents[1] / "topologies" / "place.py"
 NO_NAMESERVER = "127.0.0.1"
-"""Of nodes and of machines outside: refuses at once."""
+"""The DNS server of nodes and of machines outside. It refuses at once."""
 ANSWER_SECONDS = 90.0
 PROBE_SECONDS = 5.0
 SWITCH = "hosts: files dns\n"
@@ -34,12 +34,12 @@ _CONFIG: Object = {"cniVersion": "1.0.0", "name": "pods"}
 
 @dataclass(frozen=True)
 class Place:
-    """Where processes of one pod, or of a machine (`HOST`), answer; one for each container."""
+    """The folder with the sockets of one pod's processes, or of a machine (`HOST`)."""
 
     folder: Path
 
     def ask(self, name: str, addresses: Sequence[tuple[str, int]]) -> list[ProbeResult]:
-        """What the process of the container ``name`` sees of each address."""
+        """The results of probing each address from the container ``name``."""
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(ANSWER_SECONDS)
             connection.connect(str(self.folder / f"{name}.sock"))
@@ -56,7 +56,7 @@ class RunningPod:
     resource: Object
     node: Node
     namespace: str
-    """Of its network: its node's with `hostNetwork`."""
+    """The pod's network namespace: its node's with `hostNetwork`."""
     address: str
     place: Place
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
@@ -144,7 +144,7 @@ class Kubelet:
         return namespace, str(result["ips"][0]["address"]).partition("/")[0]
 
     def _run_cni_plugins(self, action: str, pod: Object, node: Node, namespace: str) -> Object:
-        """What the CNI plugins do; ``action`` is ADD or DEL."""
+        """Runs the CNI plugins. ``action`` is ADD or DEL."""
         addresses = {
             "type": "host-local",
             "ranges": [[{"subnet": f"{node.subnet}.0/24"}]],

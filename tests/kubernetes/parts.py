@@ -48,7 +48,7 @@ def executables() -> Path:
 
 
 def _digest() -> str:
-    """Changes with the modules and with what is built of them."""
+    """A digest of the modules and of the programs that are built from them."""
     content_hash = hashlib.sha256(repr((NAMES, PLUGINS, os.uname().machine)).encode())
     for path in sorted(MODULE.iterdir()):
         content_hash.update(path.read_bytes())

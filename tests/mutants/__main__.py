@@ -78,13 +78,13 @@ def main() -> int:
         f"({len(equivalent_mutants)} can change nothing)",
         flush=True,
     )
-    if real := [file for file in wanted_files if file in REAL]:
-        print(f"not tried, as only tests with real parts run it: {', '.join(real)}")
+    if untried_files := [file for file in wanted_files if file in REAL]:
+        print(f"not tried, as only tests with real parts run it: {', '.join(untried_files)}")
     start_time = time.monotonic()
     roots = [work / f"copy{number}" for number in range(options.jobs)]
     for root in roots:
-        copy(ROOT, root)  # now, and not when the tests have run: somebody may go on writing
-    choice = _mapped(work, options.map or work / "reach")
+        copy(ROOT, root)  # before the tests run: the checkout may change meanwhile
+    choice = _choice_from_map(work, options.map or work / "reach")
     for root in roots:
         runs.compile_all(root)
     print(f"mapped which test runs what in {time.monotonic() - start_time:.0f} s", flush=True)
@@ -92,7 +92,7 @@ def main() -> int:
     for result in _judged(sample, roots, choice):
         judged.append(result)
         if not result.noticed:
-            print(f"{len(judged):5} {_described(result, sources)}", flush=True)
+            print(f"{len(judged):5} {_description(result, sources)}", flush=True)
     print(f"{time.monotonic() - start_time:.0f} s in all; noticed:")
     print(_table(judged))
     share = 100 * sum(result.noticed for result in judged) / len(judged)
@@ -116,7 +116,7 @@ def _files() -> list[str]:
     return [file.relative_to(ROOT).as_posix() for file in files]
 
 
-def _mapped(work: Path, directory: Path) -> Choice:
+def _choice_from_map(work: Path, directory: Path) -> Choice:
     """Run all unit tests once; tests that fail without a mistake are left out."""
     if not (directory / reach.SESSION).is_file():
         _map(work, directory)
@@ -190,7 +190,7 @@ def _judge(mutant: Mutant, root: Path, choice: Choice) -> Judged:
     return Judged(mutant, noticed=False)
 
 
-def _described(result: Judged, sources: Mapping[str, str]) -> str:
+def _description(result: Judged, sources: Mapping[str, str]) -> str:
     mutant = result.mutant
     change = mutant.change(sources[mutant.path])
     why = "" if result.reached else " (no unit test gets there)"

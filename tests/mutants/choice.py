@@ -1,4 +1,4 @@
-"""Which tests to run for a mistake: those that run its function, the likeliest first."""
+"""The tests to run for a mistake: those that run its function, the likeliest first."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -57,7 +57,7 @@ class Choice:
         return [self._batch(tests) for tests in (first_tests, later_tests) if tests]
 
     def _in_order(self, tests: set[str], near: Sequence[str]) -> list[str]:
-        """By nearness of the file to the module, then by file, the quickest tests first."""
+        """Sorts tests by nearness of their file to the module, by file, then the quickest first."""
 
         def key(test: str) -> tuple[int, float, str]:
             file = test.partition("::")[0]

@@ -24,7 +24,7 @@ KINDS = ("ext4", "xfs", "btrfs", "overlay", "tmpfs", "zfs", "f2fs", "ext3", "fus
 def confined(arguments: Sequence[str], map_folder: Path | None) -> int:
     """Run this command again inside; its exit code. 2 where the machine has no such namespaces.
 
-    The directory ``kept`` can be written there, too.
+    The directory ``map_folder`` can be written there, too.
     """
     if os.geteuid() != 0 or not shutil.which("unshare"):
         print("make mutants: takes root, and unshare (util-linux), to keep mistakes from harm")
@@ -59,6 +59,6 @@ def confined(arguments: Sequence[str], map_folder: Path | None) -> int:
 
 
 def copy(root: Path, to: Path) -> None:
-    """A copy of the checkout without what it keeps for itself; `.venv` is the same."""
+    """Copies the checkout without its caches. `.venv` is shared."""
     shutil.copytree(root, to, ignore=shutil.ignore_patterns(*LEFT_OUT), symlinks=True)
     (to / ".venv").symlink_to((root / ".venv").resolve())

@@ -12,7 +12,7 @@ FILE = Path(__file__).with_name("equivalent.txt")
 
 
 def equivalent(all_mutants: Sequence[Mutant], root: Path, text: str | None = None) -> set[Mutant]:
-    """Those of ``every`` that are listed. Raises ValueError for a line that is none of them."""
+    """The listed ones of ``all_mutants``. Raises ValueError for a line that is no mutant."""
     listed_changes: dict[tuple[str, str], str] = {}
     for line in (FILE.read_text() if text is None else text).splitlines():
         if line.strip() and not line.startswith("#"):

@@ -85,7 +85,7 @@ def mutants(path: str, source: str) -> list[Mutant]:
 
 
 def possible_mutants(path: str, source: str) -> list[Mutant]:
-    """As `mutants`, with those that do not compile."""
+    """Like `mutants`, including those that do not compile."""
     mutant_by_change: dict[tuple[int, int, str], Mutant] = {}
     encoded = source.encode()
     for mutant in _Finder(path, source).all():
@@ -128,7 +128,7 @@ class _Finder:
 
 
 def _children(node: ast.AST) -> Iterator[ast.AST]:
-    """What is below ``node`` and may be mutated."""
+    """The children of ``node`` that may be mutated."""
     if isinstance(node, ast.Dict):
         waits = (isinstance(key, ast.Constant) and _is_a_wait(str(key.value)) for key in node.keys)
         yield from (value for value, wait in zip(node.values, waits, strict=True) if not wait)
@@ -167,7 +167,7 @@ def _is_a_wait(name: str) -> bool:
 
 
 def _asks_the_clock(node: ast.AST) -> bool:
-    """A sum or comparison with a time that goes on: by how little, no test can tell."""
+    """True for a sum or comparison with the clock: no test detects a small change of it."""
     return isinstance(node, ast.BinOp | ast.Compare) and any(
         isinstance(child, ast.Attribute) and child.attr == "monotonic" for child in ast.walk(node)
     )
@@ -280,7 +280,7 @@ def _joined(op: ast.boolop, values: list[ast.expr]) -> str:
 
 
 def _is_falsy(value: ast.expr) -> bool:
-    """None, or what its callers take for it."""
+    """True for None, and for values that callers treat like None."""
     match value:
         case ast.Constant(value=constant):
             return not constant

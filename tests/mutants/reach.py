@@ -1,4 +1,4 @@
-"""Which test runs which function of the product, and how long it takes: asked once, of a copy.
+"""Records which test runs which function of the product, and its time: once, in a copy.
 
 Every function of the copy begins by noting that it ran. `Reach`, a pytest plugin, notes for which
 test. Processes that a test starts tell too: `sitecustomize`, in a directory of ``PYTHONPATH``,

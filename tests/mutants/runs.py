@@ -97,7 +97,7 @@ def run(
 
 
 def run_tests(root: Path, tests: Sequence[str], log: Path, seconds: float) -> bool:
-    """Whether these tests pass, which took ``seconds`` as the code was; one that hangs does not."""
+    """True if these tests pass. Without the mistake they took ``seconds``. A hanging test fails."""
     files = dict.fromkeys(test.partition("::")[0] for test in tests)
     sys.dont_write_bytecode = True
     no_code = {"PYTHONDONTWRITEBYTECODE": "1"}
@@ -106,12 +106,14 @@ def run_tests(root: Path, tests: Sequence[str], log: Path, seconds: float) -> bo
 
 
 def compile_all(root: Path) -> None:
-    """Once for all runs: they keep none, as two changes in one second would look the same."""
+    """Compiles all modules once.
+
+    Runs write no bytecode: two changes in one second would look equal."""
     run(root, ["tests", "--collect-only"], root / "run.log", 600)
 
 
 def write(file: Path, text: str) -> None:
-    """Change a source, so that no code compiled from what it was is used."""
+    """Changes a source, and removes the code that was compiled from it."""
     for compiled in (file.parent / "__pycache__").glob(f"{file.stem}.*.pyc"):
         compiled.unlink()
     file.write_text(text)

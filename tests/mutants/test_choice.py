@@ -1,4 +1,4 @@
-"""Which tests are run for a mistake, and how it is found out."""
+"""The choice of tests for a mistake, and the map from tests to functions."""
 
 import builtins
 from collections.abc import Iterator
@@ -34,21 +34,21 @@ def mutant_at(line: int) -> Mutant:
 
 
 @pytest.fixture
-def noted() -> Iterator[set[str]]:
+def recorded_functions() -> Iterator[set[str]]:
     run_functions: set[str] = builtins.__dict__.setdefault(reach.RAN, set())
     yield run_functions
     run_functions.clear()
 
 
-def test_functions_note_that_they_ran(noted: set[str]) -> None:
+def test_functions_note_that_they_ran(recorded_functions: set[str]) -> None:
     names: dict[str, Any] = {"cached": lambda function: function, "inner": str}
     exec(compile(reach.noting("m.py", SOURCE), "m.py", "exec"), names)
     assert names["first"].__doc__ == "Text."
-    assert noted == set()
+    assert recorded_functions == set()
     names["first"]("ab")
-    assert noted == {"m.py:4"}
+    assert recorded_functions == {"m.py:4"}
     names["second"]()()
-    assert noted == {"m.py:4", "m.py:10", "m.py:11"}
+    assert recorded_functions == {"m.py:4", "m.py:10", "m.py:11"}
 
 
 def test_what_runs_the_function_comes_first_and_what_is_near_before_what_is_quick() -> None:

@@ -1,4 +1,4 @@
-"""What `make mutants` leaves out, and what it takes for no map."""
+"""Files that `make mutants` leaves out, and maps that it rejects."""
 
 from pathlib import Path
 from typing import Any

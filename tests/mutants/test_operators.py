@@ -1,4 +1,4 @@
-"""Each kind of mistake, and what is left alone."""
+"""Each kind of mistake, and the code that is not changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bundle of a validator: what is in it, and that it is always the same."""
+"""The bundle of a validator: its content, and that equal inputs give the same bundle."""
 
 import hashlib
 import tarfile

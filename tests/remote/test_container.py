@@ -1,4 +1,4 @@
-"""What a container is given, and what is made of how it ended."""
+"""The files and options of a container, and the report after its end."""
 
 from __future__ import annotations
 
@@ -115,7 +115,9 @@ def outcome(double: ContainerDouble, lines: list[str]) -> Report:
     return container._report(cast(Any, double), lines, CONTRACT, "internal")
 
 
-def whole(verdict: Verdict = Verdict.PASS, vantage: str = "internal", **changes: Any) -> Report:
+def complete_report(
+    verdict: Verdict = Verdict.PASS, vantage: str = "internal", **changes: Any
+) -> Report:
     """A report on every cell of `CONTRACT`, each with ``verdict``."""
     cells = [
         samples.cell("INTERNAL", 1, vantage).model_copy(
@@ -132,7 +134,7 @@ def whole(verdict: Verdict = Verdict.PASS, vantage: str = "internal", **changes:
     return samples.report(**{**usual, **changes})
 
 
-def left(report: Report, code: int | None = None) -> ContainerDouble:
+def ended_container(report: Report, code: int | None = None) -> ContainerDouble:
     """A container that has left ``report``, and ended with ``code`` or the report's exit code."""
     code = report.exit_code if code is None else code
     return ContainerDouble(code, render(report, "json").encode())
@@ -140,22 +142,28 @@ def left(report: Report, code: int | None = None) -> ContainerDouble:
 
 @pytest.mark.parametrize("verdict", [Verdict.PASS, Verdict.FAIL, Verdict.INCONCLUSIVE])
 def test_a_report_comes_back_whatever_it_says(verdict: Verdict) -> None:
-    report = whole(verdict)
-    assert outcome(left(report), []) == report
+    report = complete_report(verdict)
+    assert outcome(ended_container(report), []) == report
 
 
-PARTS = whole().cells
+PARTS = complete_report().cells
 
 
 @pytest.mark.parametrize(
     ("double", "observed"),
     [
-        (left(whole(cells=[])), "has no cell for ALICE of broker 0"),
-        (left(whole(cells=PARTS[1:])), f"has no cell for {PARTS[0].listener} of broker 0"),
-        (left(whole(vantage="moon")), "from internal"),
-        (left(whole(cluster="prod")), "is of cluster prod, not of dev"),
-        (left(whole(), code=1), "ended with status 1, and its report has 0"),
-        (left(whole(Verdict.FAIL), code=0), "ended with status 0, and its report has 1"),
+        (ended_container(complete_report(cells=[])), "has no cell for ALICE of broker 0"),
+        (
+            ended_container(complete_report(cells=PARTS[1:])),
+            f"has no cell for {PARTS[0].listener} of broker 0",
+        ),
+        (ended_container(complete_report(vantage="moon")), "from internal"),
+        (ended_container(complete_report(cluster="prod")), "is of cluster prod, not of dev"),
+        (ended_container(complete_report(), code=1), "ended with status 1, and its report has 0"),
+        (
+            ended_container(complete_report(Verdict.FAIL), code=0),
+            "ended with status 0, and its report has 1",
+        ),
         (ContainerDouble(0, b"{nope"), "is not JSON"),
         (ContainerDouble(0, b""), "is not JSON"),
     ],
@@ -405,7 +413,7 @@ class WholeEngineDouble:
         yield b"line 1\nli"
         yield b"ne 2\n"
         assert self._ended.wait(60)
-        time.sleep(0.05)  # what was said last is read when it has ended
+        time.sleep(0.05)  # the last lines are read after the container has ended
         yield b"\xff 3\nline 4\nline 5\nline 6\nand no"
 
     def close(self) -> None:
@@ -456,7 +464,7 @@ def named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_container_is_made_started_and_removed(
     network: str, joined_network: str, hostname: str | None, dns: tuple[str, ...]
 ) -> None:
-    engine = WholeEngineDouble(whole())
+    engine = WholeEngineDouble(complete_report())
     (vantage,) = validate_on_double(engine, network, dns).vantages
     assert (vantage.kind, vantage.resolvers) == ("container", dns or INNER.resolvers)
     options = ValidationOptions(client={"security.protocol": "SSL"})
@@ -514,7 +522,7 @@ def test_a_failing_engine_is_one_error_without_leftovers(step: str, error: Excep
 @pytest.mark.parametrize("error", [DockerException("gone"), ConnectionError("gone")])
 def test_what_cannot_be_removed_spoils_no_report(error: Exception) -> None:
     fails = {"container removed": error, "network removed": error}
-    report = whole()
+    report = complete_report()
     assert (
         validate_on_double(WholeEngineDouble(report, fails=fails), OWN_NETWORK).cells
         == report.cells
@@ -526,7 +534,7 @@ FIRST, SECOND = CandidateEngine(engine="tcp://one:2376"), CandidateEngine(engine
 
 @pytest.fixture
 def engines(monkeypatch: pytest.MonkeyPatch) -> dict[str, Exception]:
-    """What each engine fails with; an engine that is not named here is ready."""
+    """The failure of each engine, by address. An engine without one is ready."""
     failing: dict[str, Exception] = {}
 
     @contextlib.contextmanager
@@ -573,7 +581,7 @@ def test_each_engine_that_cannot_says_why(engines: dict[str, Exception]) -> None
 
 
 def test_where_one_engine_is_all_its_error_is_the_error(engines: dict[str, Exception]) -> None:
-    """Without a list it is this machine's."""
+    """Without a list, the engine is this machine's."""
     alone = STANDPOINT.model_copy(update={"engines": ()})
     assert opened(alone) == "session on None"
     engines["None"] = REFUSED
@@ -588,7 +596,7 @@ class Chunks(list[bytes]):
 
 
 def printed_lines(*chunks: bytes) -> list[str]:
-    """What is printed of a container that has written ``chunks``."""
+    """The printed lines of a container that has written ``chunks``."""
     lines: list[str] = []
     double = SimpleNamespace(logs=lambda **_: Chunks(chunks))
     container._Lines(cast(Any, double), lines.append).finish()

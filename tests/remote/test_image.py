@@ -1,4 +1,4 @@
-"""What goes into the validator image, and what of this machine reaches its build."""
+"""The content of the validator image, and the settings of this machine that reach its build."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_the_digest_tells_what_is_in_the_image() -> None:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A user whose pip is told nothing but what stands in `pip.conf` here."""
+    """A user whose pip has only the settings in `pip.conf` here."""
     for name in [name for name in os.environ if name.startswith("PIP_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("PIP_CONFIG_FILE", str(tmp_path / "pip.conf"))
@@ -255,7 +255,7 @@ def test_another_process_builds_the_image(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 class BuilderDouble:
-    """An engine that lacks the image until it has made it; what it was told."""
+    """A double of an engine that lacks the image until it builds it, and records the calls."""
 
     def __init__(self, lines: Iterable[Any] = ()) -> None:
         self.images = self.api = self
@@ -297,7 +297,7 @@ PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY",
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """What pip is told on it."""
+    """The settings of pip on this machine."""
     reported: dict[str, str] = {}
     monkeypatch.setattr(image, "context", lambda: FILES)
     monkeypatch.setattr(image, "pip_settings", lambda: reported)

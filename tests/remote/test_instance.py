@@ -1,4 +1,4 @@
-"""Asking a validator through a bucket: what is waited for, what is told, and when it ends."""
+"""Asking a validator through a bucket: waits, messages, and the end."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def answer(address: str = "internal.example:9092") -> str:
 
 
 class BucketDouble:
-    """Objects in memory; ``act`` is what the validator does when it is looked at."""
+    """A double of a bucket in memory. ``act`` is the validator's action at each look."""
 
     name = "b"
 
@@ -59,7 +59,9 @@ class BucketDouble:
     def answers(self, text: str) -> None:
         self.put(answer_to(self.order), text.encode())
 
-    def says(self, state: str, detail: str = "", order: str = "", instance: str = "i-1") -> None:
+    def put_status(
+        self, state: str, detail: str = "", order: str = "", instance: str = "i-1"
+    ) -> None:
         status = {"instance": instance, "state": state, "order": order, "detail": detail, "at": "-"}
         self.put(STATUS, Status.model_validate(status).model_dump_json().encode())
 
@@ -97,7 +99,7 @@ def test_an_answer_to_an_earlier_order_is_none() -> None:
 
 def test_a_validator_that_gave_up_is_not_waited_for() -> None:
     def gives_up(bucket: BucketDouble, look: int) -> None:
-        bucket.says("failed", "no Java", digest(bucket.order))
+        bucket.put_status("failed", "no Java", digest(bucket.order))
 
     with pytest.raises(EarshotError, match=r"cannot answer; last status: failed: no Java"):
         ask_instance(BucketDouble(gives_up), deadline=3600)
@@ -106,9 +108,9 @@ def test_a_validator_that_gave_up_is_not_waited_for() -> None:
 def test_what_another_instance_or_order_failed_at_is_no_reason_to_stop() -> None:
     def turns(bucket: BucketDouble, look: int) -> None:
         if look == 1:
-            bucket.says("failed", "gone", instance="i-0")
+            bucket.put_status("failed", "gone", instance="i-0")
         elif look == 2:
-            bucket.says("failed", "old", order="of another time")
+            bucket.put_status("failed", "old", order="of another time")
         else:
             bucket.answers(answer())
 
@@ -121,7 +123,7 @@ def test_what_another_instance_or_order_failed_at_is_no_reason_to_stop() -> None
 def test_silence_is_reported_with_the_last_status(state: str, reported: str) -> None:
     bucket = BucketDouble()
     if state:
-        bucket.says(state, "fetching")
+        bucket.put_status(state, "fetching")
     with pytest.raises(EarshotError, match=f"did not answer within 0 s; last status: {reported}"):
         ask_instance(bucket, deadline=0.001)
 

@@ -1,4 +1,4 @@
-"""How the reports of several vantages, or the lack of one, become the report of a run."""
+"""The report of a run, merged from the reports of its vantages, some of which may be missing."""
 
 import contextlib
 import threading
@@ -39,16 +39,16 @@ def seen_from(name: str, contract: Contract, verdict: Verdict) -> Report:
 
 @dataclass
 class World:
-    """Stands for validations here and in containers, and for the engines of the latter."""
+    """A double of validations here and in containers, and of the containers' engines."""
 
     verdicts: dict[str, Verdict] = field(default_factory=dict)
-    """What a vantage sees; by default that all is well."""
+    """The verdict of each vantage; PASS by default."""
     grounds: dict[str, EarshotError] = field(default_factory=dict)
     errors: dict[str, BaseException] = field(default_factory=dict)
     log: list[str] = field(default_factory=list)
     begun: threading.Event = field(default_factory=threading.Event)
     ended: threading.Event = field(default_factory=threading.Event)
-    """Of the validation from the place `waits`."""
+    """Events of the validation from the place `waits`."""
 
     def here(
         self, contract: Contract, options: ValidationOptions, say: run.Say, draft: Draft

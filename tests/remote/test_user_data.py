@@ -1,4 +1,4 @@
-"""User data of the validator: what is in them, and what their linters say."""
+"""User data of the validator: its files, and the results of linters."""
 
 import re
 import subprocess
@@ -13,6 +13,7 @@ from earshot.remote.user_data import CLIENT, BundleRef, ValidatorSettings, valid
 from earshot.user_data.boot import PACKAGING, System, ssm_secret
 from earshot.user_data.cloud_config import LIMIT
 from tests.raised import raised
+from tests.user_data.properties import files_in
 from tests.user_data.test_scripts import schema
 
 BUNDLE = BundleRef(key="bundles/0a.tar", sha256="0a" * 32)
@@ -30,10 +31,6 @@ def text(system: System = System.AMAZON_LINUX_2023, **changes: Any) -> str:
     return validator_user_data(place)
 
 
-def files(user_data: str) -> dict[str, str]:
-    return {file["path"]: file["content"] for file in yaml.safe_load(user_data)["write_files"]}
-
-
 @pytest.mark.parametrize("system", System)
 @pytest.mark.parametrize("changes", [{}, RICH])
 def test_it_is_small_plain_and_always_the_same(system: System, changes: dict[str, Any]) -> None:
@@ -43,7 +40,7 @@ def test_it_is_small_plain_and_always_the_same(system: System, changes: dict[str
 
 
 def test_the_bundle_is_fetched_by_its_key_and_checked() -> None:
-    script = files(text())[PREPARE]
+    script = files_in(text())[PREPARE]
     assert "bundle=s3://mine-validator-1/bundles/0a.tar\n" in script
     assert f"sha256={'0a' * 32}\n" in script
     assert f"/opt/earshot/app-{'0a' * 6}\n" in script, "unpacked under the beginning of its sum"
@@ -51,7 +48,7 @@ def test_the_bundle_is_fetched_by_its_key_and_checked() -> None:
 
 
 def test_credentials_are_fetched_only_where_they_are_named() -> None:
-    plain, rich = files(text()), files(text(**RICH))
+    plain, rich = files_in(text()), files_in(text(**RICH))
     assert CLIENT not in plain and "ssm" not in plain[PREPARE]
     assert "security.protocol=SSL\n" in rich[CLIENT]
     assert "/kafka/a" in rich[PREPARE]
@@ -59,10 +56,10 @@ def test_credentials_are_fetched_only_where_they_are_named() -> None:
 
 
 def test_it_looks_every_minute_and_validates_again_when_due() -> None:
-    written_files = files(text(every=15))
+    written_files = files_in(text(every=15))
     assert "OnUnitInactiveSec=60s" in written_files["/etc/systemd/system/earshot-validate.timer"]
     assert "-mmin +15" in written_files[VALIDATE]
-    assert "-mmin +60" in files(text())[VALIDATE], "every hour by default"
+    assert "-mmin +60" in files_in(text())[VALIDATE], "every hour by default"
 
 
 @pytest.mark.parametrize("system", System)
@@ -97,7 +94,7 @@ def test_too_much_is_refused_with_what_mends_it() -> None:
 @pytest.mark.parametrize("changes", [{}, RICH])
 def test_shellcheck_finds_nothing(system: System, changes: dict[str, Any], tmp_path: Path) -> None:
     paths = []
-    for path, content in files(text(system, **changes)).items():
+    for path, content in files_in(text(system, **changes)).items():
         if path.startswith("/usr/local/sbin/"):
             paths.append(tmp_path / Path(path).name)
             paths[-1].write_text(content)

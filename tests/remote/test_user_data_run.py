@@ -21,7 +21,7 @@ from earshot.remote.user_data import (
     validator_user_data,
 )
 from earshot.user_data.boot import System
-from tests.remote.test_user_data import files
+from tests.user_data.properties import files_in
 
 AWS = """#!/bin/bash
 set -e
@@ -85,7 +85,7 @@ def machine(tmp_path: Path) -> Machine:
         system=System.DEBIAN, region="eu-central-1", bucket="mine", bundle=bundle
     )
     scripts = {}
-    for path, content in files(validator_user_data(place)).items():
+    for path, content in files_in(validator_user_data(place)).items():
         if path.startswith("/usr/local/sbin/"):
             for folder in (STATE, HOME, "/run/earshot", str(Path(REPORT).parent)):
                 content = content.replace(folder, f"{tmp_path}{folder}")

@@ -1,4 +1,4 @@
-"""Crafted reports, each named after what it shows."""
+"""Crafted reports, each named after its content."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""What belongs together in a report."""
+"""The problems of a report, grouped by cause."""
 
 import pytest
 

@@ -71,7 +71,7 @@ addEventListener("load", () => {
 
 
 def browse(report: Report, folder: Path, width: int = 1100, dark: bool = False) -> dict[str, Any]:
-    """What a browser window of ``width`` pixels makes of the page of ``report``."""
+    """The layout of the page of ``report`` in a browser window of ``width`` pixels."""
     browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
     assert browser is not None
     page, replacement_count = CSP.subn("", render(report, Format.HTML))

@@ -1,4 +1,4 @@
-"""The XML against the common core of JUnit's shape, and against what the verdicts mean."""
+"""The XML, checked against the common core of JUnit's schema and against the verdicts."""
 
 import xml.etree.ElementTree as ET
 

@@ -1,4 +1,4 @@
-"""What holds for every format: no failing cell is missing, and no text can act."""
+"""Every format shows each failing cell, and makes no text active."""
 
 import json
 import xml.etree.ElementTree as ET
@@ -121,7 +121,7 @@ def test_no_control_character_gets_through(format: Format) -> None:
 
 @pytest.mark.parametrize("format", [Format.TEXT, Format.MARKDOWN])
 def test_a_brokers_answer_begins_no_line(format: Format) -> None:
-    """In the log of a CI run, such a line may be a command to its runner."""
+    """A line in the log of a CI run may be a command to its runner."""
     address = Address("b\n::stop-commands::x\n", 9092)
     cause = Cause(kind="refused", observed="a", expected="b", remedy="c")
     cell = samples.failed(samples.cell("EXTERNAL", 1), Stage.TCP, cause)

@@ -1,4 +1,4 @@
-"""The picture's geometry: everything inside, nothing on top of anything else."""
+"""The picture's geometry: all boxes are inside, and none overlap."""
 
 import pytest
 

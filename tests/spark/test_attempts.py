@@ -41,7 +41,7 @@ def routes(port: int) -> list[Route]:
     return [Route(*key, local, partition) for partition, key in enumerate(keys)]
 
 
-def failing(text: str) -> Callable[[Group, int], None]:
+def failing_action(text: str) -> Callable[[Group, int], None]:
     def action(group: Group, attempt: int) -> None:
         raise RuntimeError(text)
 
@@ -98,7 +98,9 @@ LIMITS = (
 
 @pytest.mark.parametrize("limit", LIMITS)
 def test_a_limit_of_the_machine_is_told_from_a_failure(limit: str, port: int) -> None:
-    outcomes = attempts().run(routes(port), failing(f"An error occurred.\n: {limit}\n\tat x.Y"))
+    outcomes = attempts().run(
+        routes(port), failing_action(f"An error occurred.\n: {limit}\n\tat x.Y")
+    )
     failures = {problem.failure for problem in unproven(outcomes).values()}
     assert failures == {RouteFailure.RESOURCE_LIMIT}
 
@@ -119,7 +121,7 @@ def test_a_dead_broker_is_left_out_of_the_next_attempt(port: int, dead_port: int
 
 def test_every_route_has_one_outcome_per_attempt(port: int, dead_port: int) -> None:
     all_routes = [*routes(port), Route("EXTERNAL", 3, Address("127.0.0.1", dead_port), 4)]
-    outcomes = attempts().run(all_routes, failing("never"))
+    outcomes = attempts().run(all_routes, failing_action("never"))
     tried_keys = [(route.key, outcome.attempt) for outcome in outcomes for route in outcome.routes]
     assert len(tried_keys) == len(set(tried_keys))
     # as one, as one without the dead broker, and one by one
@@ -220,7 +222,7 @@ def test_where_all_died_nothing_is_tried_again(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(module, "connects", lambda address, _: False)
     events: list[str] = []
     all_attempts = Attempts(lambda: None, Deadline(60), events.append)
-    outcomes = all_attempts.run(routes_of_one_listener(2), failing("no"))
+    outcomes = all_attempts.run(routes_of_one_listener(2), failing_action("no"))
     assert timeline(outcomes) == [(1, 1, False), (1, 1, False)]
     assert events == []
 

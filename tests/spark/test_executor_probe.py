@@ -17,31 +17,34 @@ from pyspark import cloudpickle
 from earshot.spark import executor_probe
 from earshot.spark.executor_probe import cluster_id, executor_id, nameservers, prober
 from tests.doubles.closed_port import closed_port
+from tests.doubles.peer import frame
 
 
 @pytest.fixture
-def listening() -> Iterator[int]:
+def listening_port() -> Iterator[int]:
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield server.getsockname()[1]
 
 
 @pytest.fixture
-def refusing() -> Iterator[int]:
+def refusing_port() -> Iterator[int]:
     with closed_port() as address:
         yield address.port
 
 
-def test_every_address_is_resolved_and_connected_to(listening: int, refusing: int) -> None:
+def test_every_address_is_resolved_and_connected_to(
+    listening_port: int, refusing_port: int
+) -> None:
     addresses = [
-        ("INTERNAL", 1, "127.0.0.1", listening, False),
-        ("INTERNAL", 2, "127.0.0.1", refusing, False),
+        ("INTERNAL", 1, "127.0.0.1", listening_port, False),
+        ("INTERNAL", 2, "127.0.0.1", refusing_port, False),
         ("EXTERNAL", 1, "kafka-1.invalid", 9092, True),
     ]
     (answer,) = prober(addresses, 2.0)([])
     reached_address, refused_address, unknown_address = answer["reached"]
     healthy = {"listener": "INTERNAL", "broker": 1, "resolved": ["127.0.0.1"], "cluster_id": ""}
     assert reached_address == healthy | {"stage": "", "error": ""}
-    error = f"127.0.0.1:{refusing}: Connection refused"
+    error = f"127.0.0.1:{refusing_port}: Connection refused"
     assert refused_address == healthy | {"broker": 2, "stage": "tcp", "error": error}
     assert unknown_address.pop("error").startswith("kafka-1.invalid: ")
     assert unknown_address == healthy | {"listener": "EXTERNAL", "resolved": [], "stage": "resolve"}
@@ -52,7 +55,7 @@ def test_every_address_is_resolved_and_connected_to(listening: int, refusing: in
 
 @pytest.fixture
 def leading(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
-    """The addresses that names lead to."""
+    """The addresses that names resolve to."""
     names: dict[str, list[str]] = {}
 
     def getaddrinfo(host: str, port: int, type: socket.SocketKind) -> list[tuple[object, ...]]:
@@ -69,9 +72,11 @@ def probe_of(host: str, port: int, plaintext: bool = False) -> dict[str, object]
     return reached
 
 
-def test_one_accepting_address_is_enough(listening: int, leading: dict[str, list[str]]) -> None:
+def test_one_accepting_address_is_enough(
+    listening_port: int, leading: dict[str, list[str]]
+) -> None:
     leading["kafka"] = ["127.0.0.2", "127.0.0.1"]  # the first is closed
-    reached_address = probe_of("kafka", listening)
+    reached_address = probe_of("kafka", listening_port)
     assert (reached_address["resolved"], reached_address["stage"], reached_address["error"]) == (
         ["127.0.0.1", "127.0.0.2"],
         "",
@@ -79,19 +84,27 @@ def test_one_accepting_address_is_enough(listening: int, leading: dict[str, list
     )
 
 
-def test_the_first_address_says_why(refusing: int, leading: dict[str, list[str]]) -> None:
+def test_the_first_address_says_why(refusing_port: int, leading: dict[str, list[str]]) -> None:
     leading["kafka"] = ["127.0.0.3", "127.0.0.2"]
-    assert probe_of("kafka", refusing)["error"] == f"127.0.0.3:{refusing}: Connection refused"
+    assert (
+        probe_of("kafka", refusing_port)["error"]
+        == f"127.0.0.3:{refusing_port}: Connection refused"
+    )
 
 
-def test_a_kernel_without_ipv6_reports_ipv4(refusing: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_without_ipv6_reports_ipv4(
+    refusing_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     unknown_family = 250  # a family that no kernel has
     answers = [
-        (family, socket.SOCK_STREAM, 0, "", ("127.0.0.1", refusing))
+        (family, socket.SOCK_STREAM, 0, "", ("127.0.0.1", refusing_port))
         for family in (socket.AF_INET, unknown_family)
     ]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *arguments, **options: answers)
-    assert probe_of("kafka", refusing)["error"] == f"127.0.0.1:{refusing}: Connection refused"
+    assert (
+        probe_of("kafka", refusing_port)["error"]
+        == f"127.0.0.1:{refusing_port}: Connection refused"
+    )
 
 
 @pytest.mark.parametrize(
@@ -113,10 +126,10 @@ def test_why_a_name_was_not_resolved_is_told_in_words(
 
 @pytest.mark.parametrize(("plaintext", "id"), [(True, "C"), (False, "")])
 def test_only_a_broker_that_speaks_plaintext_is_asked(
-    plaintext: bool, id: str, listening: int, monkeypatch: pytest.MonkeyPatch
+    plaintext: bool, id: str, listening_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(executor_probe, "cluster_id", lambda connected, end: "C")
-    reached_address = probe_of("127.0.0.1", listening, plaintext)
+    reached_address = probe_of("127.0.0.1", listening_port, plaintext)
     assert (reached_address["cluster_id"], reached_address["stage"]) == (id, "")
 
 
@@ -171,10 +184,6 @@ def metadata(cluster: bytes | None, correlation: int = 7) -> bytes:
         struct.pack(">h", -1) if cluster is None else struct.pack(">h", len(cluster)) + cluster
     )
     return frame(struct.pack(">ii", correlation, 2) + b"".join(brokers) + cluster_field + b"\0" * 8)
-
-
-def frame(body: bytes) -> bytes:
-    return struct.pack(">i", len(body)) + body
 
 
 def long(answer: bytes, size: int) -> bytes:
@@ -248,7 +257,7 @@ os.wait()
 
 
 def test_a_worker_finds_the_executor_it_belongs_to() -> None:
-    """By the command line of its JVM, which is a parent's parent at times."""
+    """The worker reads the command line of its JVM, which may be a parent's parent."""
     home = str(Path(executor_probe.__file__).parent)
     environment = {key: value for key, value in os.environ.items() if key != "SPARK_EXECUTOR_ID"}
     command = [sys.executable, "-c", PROGRAM, home, "--executor-id", "12", "--cores", "1"]

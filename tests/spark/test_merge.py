@@ -70,7 +70,7 @@ def cause_of(cell: Cell) -> Cause:
 
 
 def without_share(key: Key, **findings: Any) -> JobResult:
-    """What the job found that left out the share ``key``."""
+    """The findings of a job that left out the share ``key``."""
     shares = tuple(share for share in SHARES if (share.listener, share.broker) != key)
     tallies = tuple(tally for tally in TALLIES if tally.share in shares)
     return JobResult(shares, tallies, READS, **findings)
@@ -212,7 +212,7 @@ LOST_AND_SWAPPED = (
     ],
 )
 def test_what_happened_to_records(changes: dict[str, object], kind: str, reported: str) -> None:
-    """By the reader's cell, as the other listener gave the same records back."""
+    """The reader's cell fails, because the other listener returned the same records."""
     cells = merged_cells(tallies=tallies(EXTERNAL=changes))
     assert cells["INTERNAL", 1].verdict is Verdict.PASS
     cause = cause_of(cells["EXTERNAL", 1])

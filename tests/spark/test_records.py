@@ -163,7 +163,7 @@ def test_the_outline_proves_nothing_that_is_wrong(spark: SparkSession, change: s
 
 
 def test_a_change_that_the_record_itself_bears_out_is_seen(spark: SparkSession) -> None:
-    """As by something in between that computes every checksum anew."""
+    """A component in between recomputes every checksum."""
     log = Log()
     for number in range(20):
         log.append(SHARES[0], number, partition=0)

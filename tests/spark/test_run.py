@@ -1,4 +1,4 @@
-"""What Spark is told for a cluster."""
+"""Spark's settings for a cluster."""
 
 import pytest
 

@@ -26,14 +26,16 @@ CONNECTOR = "spark-sql-kafka-0-10_2.13-4.0.0.jar"
 
 
 @pytest.fixture
-def fetched(monkeypatch: pytest.MonkeyPatch) -> tuple[Path, ...]:
+def fetched_jars(monkeypatch: pytest.MonkeyPatch) -> tuple[Path, ...]:
     """Ivy's answer."""
     jars = (Path("/cache/connector.jar"),)
     monkeypatch.setattr(spark_session, "spark_connector_jars", lambda: jars)
     return jars
 
 
-def test_jars_that_the_user_names_come_first(tmp_path: Path, fetched: tuple[Path, ...]) -> None:
+def test_jars_that_the_user_names_come_first(
+    tmp_path: Path, fetched_jars: tuple[Path, ...]
+) -> None:
     jar = tmp_path / "mine.jar"
     jar.touch()
     (tmp_path / CONNECTOR).touch()
@@ -46,7 +48,7 @@ def test_a_jar_that_is_not_there_is_named(tmp_path: Path) -> None:
         connector_jars(SparkSettings(jars=(tmp_path / "absent.jar",)), tmp_path)
 
 
-def test_then_those_of_a_directory(tmp_path: Path, fetched: tuple[Path, ...]) -> None:
+def test_then_those_of_a_directory(tmp_path: Path, fetched_jars: tuple[Path, ...]) -> None:
     names = ("commons-pool2-2.12.0.jar", CONNECTOR)
     for name in names:
         (tmp_path / name).touch()
@@ -61,12 +63,12 @@ def test_a_directory_without_the_connector_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["spark.jars", "spark.jars.packages"])
-def test_own_jars_are_left_alone(key: str, tmp_path: Path, fetched: tuple[Path, ...]) -> None:
+def test_own_jars_are_left_alone(key: str, tmp_path: Path, fetched_jars: tuple[Path, ...]) -> None:
     assert connector_jars(SparkSettings(conf={key: "something"}), tmp_path) == ()
 
 
-def test_pyspark_may_have_the_connector(tmp_path: Path, fetched: tuple[Path, ...]) -> None:
-    assert connector_jars(SparkSettings(), tmp_path) == fetched
+def test_pyspark_may_have_the_connector(tmp_path: Path, fetched_jars: tuple[Path, ...]) -> None:
+    assert connector_jars(SparkSettings(), tmp_path) == fetched_jars
     (tmp_path / CONNECTOR).touch()
     assert connector_jars(SparkSettings(), tmp_path) == ()
 
@@ -213,7 +215,7 @@ def test_an_unused_jvm_ends_well_or_not(tmp_path: Path, script: str, ended_well:
 
 
 class RecordingDouble:
-    """Stands for the class archive on its way, on a disk that is full."""
+    """A double of the recording of a class archive, on a full disk."""
 
     def __init__(self) -> None:
         self.done: list[str] = []
@@ -266,7 +268,7 @@ def test_a_failed_jvm_leaves_no_recording(tmp_path: Path, monkeypatch: pytest.Mo
     ],
 )
 def test_spark_shows_no_option_with_a_secret(key: str, value: str, hidden: bool) -> None:
-    """As Spark judges them: by the key or the value."""
+    """Spark matches the key or the value."""
     pattern = SMALL_JOB["spark.sql.redaction.options.regex"]
     assert bool(re.search(pattern, key) or re.search(pattern, value)) is hidden
 

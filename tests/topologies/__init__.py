@@ -1,1 +1,1 @@
-"""Random Compose topologies on a real Docker engine, and the model's walks beside what happens."""
+"""Random Compose topologies on a real Docker engine, compared with the model's walks."""

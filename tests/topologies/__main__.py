@@ -12,16 +12,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.e2e.docker_engine import WANTED
-from tests.topologies.compare import Outcome, compared, text_of
+from tests.topologies.compare import Outcome, compare_with_model, text_of
 from tests.topologies.engine import Judge, judge
 from tests.topologies.generate import Topology, topology
-from tests.topologies.kafka import compared_with_kafka, kafka_topology
-from tests.topologies.two_hosts import compared_on_two, names_of, two_hosts
+from tests.topologies.kafka import compare_with_kafka, kafka_topology
+from tests.topologies.two_hosts import compare_on_two, names_of, two_hosts
 
 AT_ONCE = 8
 KAFKA_AT_ONCE = 3
 TWO_HOSTS_EVERY = 8
-"""Of so many seeds one is a topology on two Docker hosts."""
+"""One of this many seeds is a topology on two Docker hosts."""
 SHOWN = 12
 Judged = tuple[Sequence[Topology], Outcome]
 """The topology, or those of both hosts."""
@@ -38,22 +38,22 @@ def main() -> int:
     options = parser.parse_args()
     os.environ.setdefault(WANTED, "1")
 
-    total, wrong, start_time = Outcome(), 0, time.monotonic()
+    total, wrong_count, start_time = Outcome(), 0, time.monotonic()
     with _judges(options.kafka) as judges:
         two_hosts_step = 1 if options.two_hosts else TWO_HOSTS_EVERY
         at_once = KAFKA_AT_ONCE if options.kafka else AT_ONCE
         for start in range(options.seed, options.seed + options.count, at_once):
             seeds = range(start, min(start + at_once, options.seed + options.count))
-            judged = (
+            judged_topologies = (
                 _with_kafka(judges[0], seeds)
                 if options.kafka
                 else _run(judges, seeds, two_hosts_step)
             )
-            for topologies, outcome in judged:
+            for topologies, outcome in judged_topologies:
                 total.agreed += outcome.agreed
                 total.unknown += outcome.unknown
                 if outcome.differences:
-                    wrong += 1
+                    wrong_count += 1
                     _show(topologies[0].seed, outcome)
                     for number, drawn_topology in enumerate(topologies if options.keep else (), 1):
                         (options.keep / f"{drawn_topology.seed}.{number}.yaml").write_text(
@@ -62,15 +62,15 @@ def main() -> int:
             done_count = seeds[-1] - options.seed + 1
             elapsed = f"{time.monotonic() - start_time:.0f} s"
             print(
-                f"{done_count} of {options.count}, {wrong} differ, {elapsed}",
+                f"{done_count} of {options.count}, {wrong_count} differ, {elapsed}",
                 file=sys.stderr,
                 flush=True,
             )
     print(f"seeds {options.seed} to {options.seed + options.count - 1}, "
-          f"{time.monotonic() - start_time:.0f} s: {wrong} topologies differ")  # fmt: skip
+          f"{time.monotonic() - start_time:.0f} s: {wrong_count} topologies differ")  # fmt: skip
     print("agreed:", dict(total.agreed))
     print("not known:", *_lines(total.unknown), sep="\n  ")
-    return 1 if wrong else 0
+    return 1 if wrong_count else 0
 
 
 @contextlib.contextmanager
@@ -96,7 +96,7 @@ def _judges(with_kafka: bool) -> Iterator[list[Judge]]:
 
 
 def _run(judges: Sequence[Judge], seeds: Sequence[int], two_hosts_step: int) -> Iterator[Judged]:
-    """One of ``every`` seeds on both hosts, the others on the first."""
+    """Runs one of ``two_hosts_step`` seeds on both hosts, and the others on the first."""
     first_judge, second_judge = judges
     machines = (first_judge.host.address, second_judge.host.address)
     slots = {seed: slot for slot, seed in enumerate(seeds)}
@@ -112,7 +112,10 @@ def _run(judges: Sequence[Judge], seeds: Sequence[int], two_hosts_step: int) -> 
             running_on_first[: len(single_topologies)],
             zip(running_on_first[len(single_topologies) :], running_on_second, strict=True),
         )
-        outcomes = [*pool.map(compared, on_first_host), *pool.map(compared_on_two, on_two_hosts)]
+        outcomes = [
+            *pool.map(compare_with_model, on_first_host),
+            *pool.map(compare_on_two, on_two_hosts),
+        ]
     yield from zip([*((seed,) for seed in single_topologies), *pairs], outcomes, strict=True)
 
 
@@ -122,7 +125,7 @@ def _with_kafka(host_judge: Judge, seeds: Sequence[int]) -> Iterator[Judged]:
     ]
     with host_judge.running(topologies) as running, ThreadPoolExecutor(len(seeds)) as pool:
         yield from zip(
-            [(seed,) for seed in topologies], pool.map(compared_with_kafka, running), strict=True
+            [(seed,) for seed in topologies], pool.map(compare_with_kafka, running), strict=True
         )
 
 

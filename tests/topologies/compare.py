@@ -45,7 +45,7 @@ def text_of(topology: Topology) -> str:
     return yaml.safe_dump(topology.document, sort_keys=False)
 
 
-def modelled(text: str) -> Deployment:
+def model_of(text: str) -> Deployment:
     """The Compose file as earshot reads it."""
 
     def read(path: str) -> str:
@@ -54,9 +54,9 @@ def modelled(text: str) -> Deployment:
     return deployment(read_compose(text, "compose.yaml", {}, read, lenient=True).services)
 
 
-def compared(running: Running) -> Outcome:
+def compare_with_model(running: Running) -> Outcome:
     """Every address that is in the file, from every place; then every walk of a client."""
-    model = modelled(text_of(running.topology))
+    model = model_of(text_of(running.topology))
     outcome = Outcome()
     addresses = sorted(set(addresses_in(model)))
     answers_by_place_and_address: dict[tuple[str, Address_], ProbeResult] = {}
@@ -132,10 +132,10 @@ def outcome_of(
     probe: ProbeResult,
     outcome: Outcome,
 ) -> None:
-    """Compare one trace: what the host means, and who answers."""
+    """Compares one trace: the resolved addresses, and the listeners that answer."""
     trace = model.trace(place, Address(*address))
-    meant = model.names.resolve(place, address[0])
-    resolved = _resolved(model, running, place, meant, probe)
+    resolution = model.names.resolve(place, address[0])
+    resolved = _resolved(model, running, place, resolution, probe)
     end_of(trace, place, resolved, probe, outcome)
 
 
@@ -168,7 +168,7 @@ def end_of(
 
 
 def _partly(trace: Trace, greeted: set[str]) -> bool:
-    """Of several targets one is not known: those that are must have greeted."""
+    """True if one of several targets is not known, and all known ones have greeted."""
     known_greetings = {
         f"{end.broker.service} {end.endpoint.name}"
         for end in trace.ends
@@ -181,13 +181,13 @@ def _resolved(
     model: Deployment,
     running: Running,
     place: str,
-    meant: Resolution | UnresolvedName | Unknown,
+    resolution: Resolution | UnresolvedName | Unknown,
     probe: ProbeResult,
 ) -> bool | None:
-    """Whether the addresses are those of what is meant; None where that is not known."""
-    if isinstance(meant, Unknown) or (isinstance(meant, Resolution) and meant.doubt):
+    """True if the resolved addresses are those of ``meant``; None if that is not known."""
+    if isinstance(resolution, Unknown) or (isinstance(resolution, Resolution) and resolution.doubt):
         return None
-    if isinstance(meant, UnresolvedName):
+    if isinstance(resolution, UnresolvedName):
         return bool(probe.error)
     if probe.error:
         return False
@@ -198,7 +198,7 @@ def _resolved(
         for addresses in networks.values()
         for address in addresses
     }
-    for target in meant.targets:
+    for target in resolution.targets:
         if isinstance(target, Loopback):
             if not all(
                 address.startswith("127.") or address in ("::1", "0.0.0.0")
@@ -218,12 +218,12 @@ def _resolved(
             )
             if not resolved_addresses & possible:
                 return False
-    members = [target for target in meant.targets if isinstance(target, Member)]
+    members = [target for target in resolution.targets if isinstance(target, Member)]
     return len(members) == 0 or len(resolved_addresses) <= FAMILIES * len({*members})
 
 
 def _is_certain(model: Deployment, place: str) -> bool:
-    """Whether the order of its networks does not depend on the project's name."""
+    """True if the order of the container's networks does not depend on the project's name."""
     owner_container = model.containers.get(model.names.owner(place))
     return (
         owner_container is None

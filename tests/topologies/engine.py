@@ -29,7 +29,7 @@ NO_NAMESERVER = "127.0.0.1"
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """What one place saw of one address: who greeted, by address; ``error`` where no name."""
+    """The result of probing one address: greetings by address, or the ``error`` of the lookup."""
 
     error: str
     greetings: Mapping[str, str | None]
@@ -42,13 +42,13 @@ class Running:
     topology: Topology
     folder: Path
     addresses: dict[str, dict[str, set[str]]] = field(default_factory=dict)
-    """By service and the network's key; the key of the default bridge is empty."""
+    """Addresses by service and the network's key. The key of the default bridge is empty."""
     client: docker.DockerClient | None = None
     ids: dict[str, str] = field(default_factory=dict)
-    """By service, the id of its container."""
+    """The ids of the containers, by service."""
 
     def ask(self, place: str, addresses: Sequence[tuple[str, int]]) -> list[ProbeResult]:
-        """What ``place`` sees of each address; an empty place is the machine."""
+        """The results of probing each address from ``place``. An empty place is the machine."""
         folder = self.folder.parent if not place else self.folder
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(READY_SECONDS)
@@ -67,7 +67,7 @@ class Running:
         return int(completed.exit_code), completed.output.decode(errors="replace")
 
     def logs(self, service: str) -> str:
-        """What the container's process printed."""
+        """The output of the container's process."""
         assert self.client is not None
         return str(self.client.api.logs(self.ids[service]).decode(errors="replace"))
 
@@ -81,7 +81,7 @@ class Judge:
     folder: Path
     client: docker.DockerClient
     kafka_image: str = ""
-    """What brokers with Kafka's own settings run; a place like all others without it."""
+    """The image of brokers with Kafka's own settings. Without it they run `place.py`."""
 
     @contextlib.contextmanager
     def running(self, topologies: Sequence[Topology]) -> Iterator[list[Running]]:
@@ -233,7 +233,7 @@ class Judge:
 
 
 def network_name(document: Document, key: str, running: Running) -> str:
-    """As Compose calls a network: PROJECT_KEY, unless the file names it."""
+    """Compose's name of a network: PROJECT_KEY, unless the file names it."""
     return str(document["networks"][key].get("name") or f"p{running.topology.seed}_{key}")
 
 

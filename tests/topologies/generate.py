@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 IMAGE = "confluentinc/cp-kafka:7.6.0"
-"""What the model reads its brokers as; on the engine every service runs `place.py`."""
+"""The image of brokers in the file. On the engine every service runs `place.py`."""
 Document = dict[str, Any]
 
 

@@ -13,12 +13,12 @@ from typing import Any
 
 from earshot.topology.walk import walk, worst
 from earshot.topology.ways import Answer, Stage
-from tests.topologies.compare import Outcome, cause_of, modelled, text_of
+from tests.topologies.compare import Outcome, cause_of, model_of, text_of
 from tests.topologies.engine import READY_SECONDS, Running
 from tests.topologies.generate import Document, Maker, Topology
 
 IMAGE = "apache/kafka:4.1.1"
-"""What the model reads; on the engine it is the stand-in of the tests."""
+"""The image in the file that the model reads. The engine runs the double of this image."""
 QUORUM = "quorum"
 REPLICATION_PORT, CONTROLLER_PORT = 19092, 19093
 TOPIC = "judge"
@@ -30,7 +30,7 @@ ATTEMPTS = 8
 SUBNET = 110
 FIRST_PORT = 9092
 RIGHT = 0.6
-"""How often an address is one that works in a simple file."""
+"""The share of addresses that work in a simple file."""
 
 
 def kafka_topology(seed: int, machine: str, slot: int) -> Topology:
@@ -39,7 +39,7 @@ def kafka_topology(seed: int, machine: str, slot: int) -> Topology:
 
 
 class _KafkaMaker(Maker):
-    """Adds what a cluster needs to come up, and leaves what its clients meet to chance."""
+    """Adds the settings of a real cluster. The addresses that clients meet stay random."""
 
     image = IMAGE
     modes = ("",)
@@ -55,7 +55,7 @@ class _KafkaMaker(Maker):
         return compose_document
 
     def advertised(self, name: str, service: Document, bind: int, outside: int) -> tuple[str, int]:
-        """As in a file that works, in half of all cases: else hardly a record would arrive."""
+        """An address that works in half of all cases. Otherwise hardly a record would arrive."""
         if self.random.random() < RIGHT:
             return ("localhost", outside) if outside and bind != FIRST_PORT else (name, bind)
         return super().advertised(name, service, bind, outside)
@@ -107,12 +107,12 @@ def _alias(number: int) -> str:
     return f"q{number}"
 
 
-def compared_with_kafka(running: Running) -> Outcome:
-    """Every client's walk, by each of its addresses to each broker, beside a record that it sends.
+def compare_with_kafka(running: Running) -> Outcome:
+    """Compares each client's walk, by each address to each broker, with a record that it sends.
 
     A partition is led by one broker alone: a record arrives where the client came back to it.
     """
-    model, outcome = modelled(text_of(running.topology)), Outcome()
+    model, outcome = model_of(text_of(running.topology)), Outcome()
     leaders = _leaders(running)
     walks = [
         (client.service, connection, second_connection)
@@ -168,22 +168,22 @@ def compared_with_kafka(running: Running) -> Outcome:
 
 
 def _leaders(running: Running) -> Mapping[int | None, int]:
-    """By broker id, the partition that it leads; once all brokers are up."""
+    """Waits for all brokers. Returns the partition that each leads, by broker id."""
     services = running.topology.document["services"]
     brokers = [
         service for service in services if "KAFKA_PROCESS_ROLES" in services[service]["environment"]
     ]
-    ask = f"kcat -J -L -b {_alias(1)}:{REPLICATION_PORT} -m 5"
+    query = f"kcat -J -L -b {_alias(1)}:{REPLICATION_PORT} -m 5"
     end, output, are_up = time.monotonic() + READY_SECONDS, "", False
     while time.monotonic() < end:
         # the first question for the topic makes it, on the brokers that are there
-        code, output = running.run(brokers[0], f"{ask} -t {TOPIC}" if are_up else ask)
+        code, output = running.run(brokers[0], f"{query} -t {TOPIC}" if are_up else query)
         # kcat may end without an output
-        answered = code == 0 and output.startswith("{")
+        has_answered = code == 0 and output.startswith("{")
         metadata: Mapping[str, Any] = (
-            json.loads(output) if answered else {"brokers": (), "topics": ()}
+            json.loads(output) if has_answered else {"brokers": (), "topics": ()}
         )
-        leaders = _led(metadata["topics"])
+        leaders = _partition_by_leader(metadata["topics"])
         if are_up and len(leaders) == len(brokers):
             return leaders
         are_up = are_up or len(metadata["brokers"]) == len(brokers)
@@ -194,8 +194,8 @@ def _leaders(running: Running) -> Mapping[int | None, int]:
     )
 
 
-def _led(topics: Sequence[Mapping[str, Any]]) -> dict[int | None, int]:
-    """By leader, a partition of the one topic."""
+def _partition_by_leader(topics: Sequence[Mapping[str, Any]]) -> dict[int | None, int]:
+    """A partition of the topic, by its leader."""
     partitions = [
         partition
         for topic in topics

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 SECONDS = 2.5
-"""For one connection, greeting included."""
+"""Maximum seconds of one connection, including the greeting."""
 READY_SECONDS = 20
 Greeting = str | None
 
@@ -50,7 +50,7 @@ def listen(service: str, name: str, host: str, port: int) -> None:
 
 
 def greeting(address: str, port: int) -> Greeting:
-    """What greets there, or None."""
+    """The greeting of a process at ``address``, or None."""
     try:
         with socket.create_connection((address, port), timeout=SECONDS) as connection:
             text = connection.makefile("r").readline().strip()
@@ -60,7 +60,7 @@ def greeting(address: str, port: int) -> Greeting:
 
 
 def probed(host: str, port: int) -> dict[str, object]:
-    """By address that the host resolves to, who greets there."""
+    """The greetings by address that the host resolves to."""
     try:
         address_infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except OSError as error:

@@ -21,7 +21,7 @@ from tests.topologies.compare import (
     addresses_in,
     end_of,
     generic,
-    modelled,
+    model_of,
     outcome_of,
     text_of,
 )
@@ -43,7 +43,7 @@ class Side:
     @classmethod
     def of(cls, running: Running) -> Side:
         machine = running.topology.machine
-        return cls(running, replace(modelled(text_of(running.topology)), own={machine: machine}))
+        return cls(running, replace(model_of(text_of(running.topology)), own={machine: machine}))
 
     @property
     def machine(self) -> str:
@@ -76,7 +76,7 @@ def names_of(machines: tuple[str, str]) -> dict[str, str]:
     return dict(zip(NAMES, machines, strict=True))
 
 
-def compared_on_two(pair: tuple[Running, Running]) -> Outcome:
+def compare_on_two(pair: tuple[Running, Running]) -> Outcome:
     """Every address of both files from every place of both hosts; then every walk of a client."""
     sides = [Side.of(running) for running in pair]
     names = names_of((sides[0].machine, sides[1].machine))
@@ -123,7 +123,7 @@ def _meant(own_side: Side, place: str, host: str, names: dict[str, str]) -> str:
 def _trace(
     own_side: Side, other_side: Side, place: str, at: Address, names: dict[str, str]
 ) -> Trace | None:
-    """Where an address leads that is on the other host; None for any other address."""
+    """The trace of an address on the other host; None for any other address."""
     if _meant(own_side, place, at.host, names) != other_side.machine:
         return None
     container = own_side.model.containers.get(own_side.model.names.owner(place))

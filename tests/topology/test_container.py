@@ -1,4 +1,4 @@
-"""What is said of a container's ports."""
+"""Facts about a container's ports."""
 
 import pytest
 

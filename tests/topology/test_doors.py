@@ -1,4 +1,4 @@
-"""The same topology gives the same walks as a Compose file and as `docker.Container` resources."""
+"""A Compose file and equal `docker.Container` resources give the same walks."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from earshot.topology.model import Deployment
 from earshot.topology.names import HOST, Unknown
 from earshot.topology.walk import Walk, walk
 from earshot.topology.ways import Answer, Outcome, Stage
-from tests.topologies.compare import modelled, text_of
+from tests.topologies.compare import model_of, text_of
 from tests.topologies.engine import bindings
 from tests.topologies.generate import Document, Topology, topology
 
@@ -34,7 +34,7 @@ def random_topology_for_docker(seed: int) -> Topology:
 
 
 def as_resources(document: Document) -> Deployment:
-    """The same, as a Pulumi program registers it."""
+    """The model of the document's services as resources of a Pulumi program."""
     networks = [
         RegisteredResource(
             NETWORK,
@@ -97,7 +97,7 @@ def end_text(end: Outcome) -> str:
 def test_the_same_walks(seed: int) -> None:
     random_topology = random_topology_for_docker(seed)
     model_of_file, model_of_resources = (
-        modelled(text_of(random_topology)),
+        model_of(text_of(random_topology)),
         as_resources(random_topology.document),
     )
     assert list(model_of_file.containers) == list(model_of_resources.containers)

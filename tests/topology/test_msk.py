@@ -1,4 +1,4 @@
-"""Which port of a broker of Amazon MSK is meant."""
+"""Corrected ports of addresses of Amazon MSK brokers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Where addresses lead from pods and from beyond the cluster."""
+"""Traces of addresses from pods and from outside the cluster."""
 
 from dataclasses import replace
 
@@ -64,7 +64,7 @@ def trace_to(place: str, address: str, model: PodDeployment | None = None) -> Tr
 
 
 def outcome(trace: Trace) -> tuple[Answer, Stage]:
-    """How a trace ends, and at which hop that is decided."""
+    """The answer of a trace, and the stage of the hop that decides it."""
     hop = failing(trace.hops) or next(
         (hop for hop in trace.hops if hop.answer is Answer.UNKNOWN), trace.hops[-1]
     )
@@ -184,7 +184,7 @@ def test_a_replica_knows_its_own_name_and_not_that_of_another() -> None:
 
 
 def deployment_with(**changes: object) -> PodDeployment:
-    """The same, with the broker's pod changed."""
+    """Like `pod_deployment`, with ``changes`` of the broker's pod."""
     model = pod_deployment()
     pods = {
         name: replace(pod, **changes) if pod.workload == "kafka" else pod  # type: ignore[arg-type]
@@ -198,7 +198,7 @@ def test_a_pod_on_its_nodes_network_is_at_the_nodes_address() -> None:
     at_node = outcome(trace_to(OUTSIDE, f"{NODE}:9094", model))
     assert at_node == (Answer.UNKNOWN, Stage.WAY)  # which node it is
     assert outcome(trace_to("app/it", "pods:9092", model)) == YES
-    # what else runs on the node is not in the file
+    # other processes of the node are not in the file
     assert outcome(trace_to("kafka/broker", "localhost:9099", model)) == (
         Answer.UNKNOWN,
         Stage.SOCKET,

@@ -1,4 +1,4 @@
-"""Which broker an address reaches, by the client's place."""
+"""The broker that an address reaches, by the client's place."""
 
 from dataclasses import replace
 
@@ -272,7 +272,7 @@ def test_a_network_that_is_shared_by_way_of_another_has_one_owner() -> None:
 
 
 @pytest.mark.parametrize(
-    ("other", "alike"),
+    ("other_container", "alike"),
     [
         (Container("other", networks=(JoinedNetwork("back", ("other",)),)), True),
         (replace(APP, networks=(JoinedNetwork("front"),)), False),
@@ -283,8 +283,8 @@ def test_a_network_that_is_shared_by_way_of_another_has_one_owner() -> None:
         (replace(APP, extra_hosts={"a": "192.0.2.1"}), False),
     ],
 )
-def test_services_that_are_alike_have_one_outlook(other: Container, alike: bool) -> None:
-    model = deployment_of(other=other)
+def test_services_that_are_alike_have_one_outlook(other_container: Container, alike: bool) -> None:
+    model = deployment_of(other=other_container)
     assert (model.position("app") == model.position("other")) is alike
     assert model.position(HOST) == HOST
 

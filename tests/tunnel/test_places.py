@@ -1,4 +1,4 @@
-"""The addresses of this machine that lead to brokers."""
+"""The addresses of this machine that the tunnel forwards to brokers."""
 
 import socket
 from collections.abc import Iterator
@@ -15,10 +15,10 @@ from tests.e2e.ports import free_ports
 
 @pytest.fixture
 def ports() -> Iterator[Ports]:
-    listening: list[socket.socket] = []
+    servers: list[socket.socket] = []
     (first_port,) = free_ports(1)
-    yield Ports(first_port, lambda server, _: listening.append(server))
-    for server in listening:
+    yield Ports(first_port, lambda server, _: servers.append(server))
+    for server in servers:
         server.close()
 
 

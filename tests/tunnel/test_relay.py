@@ -1,4 +1,4 @@
-"""What passes through a tunnel, and what ends a connection: the way is a double."""
+"""Bytes that pass through a tunnel, and reasons that end a connection. `DirectVia` is a double."""
 
 import asyncio
 import contextlib
@@ -11,6 +11,7 @@ from earshot.listeners.address import Address
 from earshot.tunnel import relay
 from earshot.tunnel.relay import RelayError, connection_failure, relay_rewriting, relay_unchanged
 from earshot.tunnel.via import Stream, Via, ViaError
+from tests.doubles.peer import frame
 
 BROKER = Address("kafka-1.private", 9092)
 Peer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -60,7 +61,7 @@ def local(address: Address) -> Address:
 
 
 def exchange(peer: Peer, request_bytes: bytes, *, rewrites: bool = True) -> tuple[bytes, str]:
-    """What a client that sends ``sent`` gets, and why the tunnel has ended the connection."""
+    """The answer to ``request_bytes``, and the reason why the tunnel ended the connection."""
 
     async def work() -> tuple[bytes, str]:
         why: list[str] = []
@@ -87,10 +88,6 @@ def exchange(peer: Peer, request_bytes: bytes, *, rewrites: bool = True) -> tupl
 
 def request(key: int, version: int, number: int = 7, body: bytes = b"") -> bytes:
     content = struct.pack(">hhi", key, version, number) + body
-    return struct.pack(">i", len(content)) + content
-
-
-def frame(content: bytes) -> bytes:
     return struct.pack(">i", len(content)) + content
 
 
@@ -188,7 +185,7 @@ def test_what_answers_is_asked_before_clients_come(answer: bytes, tls: bool, why
 
 @pytest.mark.parametrize("tls", [False, True])
 def test_silence_is_no_answer(tls: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As behind a way that accepts a connection whose packets a firewall drops."""
+    """The machine between accepts the connection, and a firewall drops its packets."""
     monkeypatch.setattr(relay, "ANSWER_SECONDS", 0.2)
 
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -1,4 +1,4 @@
-"""Which addresses in Kafka's answers are replaced, and what is left as it was.
+"""The addresses in Kafka's answers that are replaced, and the bytes that stay.
 
 The bytes of whole answers are written here by hand from the protocol's description.
 """
@@ -81,7 +81,7 @@ def coordinators(version: int, brokers: list[tuple[int, str, int]]) -> bytes:
     return start + bytes([len(brokers) + 1]) + nodes + REST
 
 
-def described(version: int, brokers: list[tuple[int, str, int]]) -> bytes:
+def cluster_description(version: int, brokers: list[tuple[int, str, int]]) -> bytes:
     start = NUMBER + b"\0" + int32(0) + b"\0\0" + compact(None)
     start += b"\1" if version >= 1 else b""
     start += compact("cluster") + int32(1) + bytes([len(brokers) + 1])
@@ -92,7 +92,11 @@ def described(version: int, brokers: list[tuple[int, str, int]]) -> bytes:
 
 @pytest.mark.parametrize(
     ("key", "answer"),
-    [(METADATA, metadata), (FIND_COORDINATOR, coordinators), (DESCRIBE_CLUSTER, described)],
+    [
+        (METADATA, metadata),
+        (FIND_COORDINATOR, coordinators),
+        (DESCRIBE_CLUSTER, cluster_description),
+    ],
 )
 def test_every_address_of_every_version_is_replaced(
     key: int, answer: Callable[[int, list[tuple[int, str, int]]], bytes]

@@ -1,4 +1,4 @@
-"""A tunnel with peers that mean no good: what it says, and that it serves all the others."""
+"""A tunnel with hostile peers: its notes, and its service to all others."""
 
 import asyncio
 import contextlib
@@ -13,8 +13,9 @@ import pytest
 from earshot.listeners.address import Address
 from earshot.tunnel.tunnel import Tunnel, files_to_open, tunnel
 from earshot.tunnel.via import _Commands
+from tests.doubles.peer import frame
 from tests.e2e.ports import consecutive_ports
-from tests.tunnel.test_relay import frame, request, serving
+from tests.tunnel.test_relay import request, serving
 
 BROKER = Address("kafka-1", 9092)
 COPY = "exec 3<>/dev/tcp/127.0.0.1/$0; cat <&3 & cat >&3"
@@ -35,7 +36,7 @@ class CommandVia(_Commands):
 async def tunnel_to_broker(
     folder: Path, notes: list[str], host: bytes, wait: float = 0
 ) -> AsyncIterator[Tunnel]:
-    """A tunnel to a broker that says it is at ``host``, and takes ``wait`` seconds to say so."""
+    """A tunnel to a broker that advertises ``host``, and takes ``wait`` seconds to answer."""
 
     async def broker(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:

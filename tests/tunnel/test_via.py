@@ -1,4 +1,4 @@
-"""The ways that `--via` names: the commands that they run, and what is refused."""
+"""The values of `--via`: the commands that they run, and refused values."""
 
 import asyncio
 import gc

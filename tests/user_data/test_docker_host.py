@@ -1,4 +1,4 @@
-"""User data of a Docker host: what it holds, and that its script does as it says."""
+"""User data of a Docker host: its files, and its script."""
 
 import json
 import subprocess

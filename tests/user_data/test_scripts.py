@@ -28,7 +28,9 @@ WHERE = ("/earshot/prod/x", "eu-central-1")
 QUORUM, TOPICS = "kafka-metadata-quorum.sh", "kafka-topics.sh"
 
 
-def rendered(system: System = System.DEBIAN, roles: Any = ROLES[0], is_rich: bool = False) -> str:
+def rendered_script(
+    system: System = System.DEBIAN, roles: Any = ROLES[0], is_rich: bool = False
+) -> str:
     booting_node = node(3, roles)
     options: dict[str, Any] = {"system": system}
     if is_rich:
@@ -50,7 +52,7 @@ VARIANTS = list(itertools.product(System, ROLES, (False, True)))
 def test_shellcheck_finds_nothing(tmp_path: Path) -> None:
     paths: list[Path] = []
     for variant in VARIANTS:
-        for script in scripts(rendered(*variant)):
+        for script in scripts(rendered_script(*variant)):
             paths.append(tmp_path / f"{len(paths)}.sh")
             paths[-1].write_text(script)
     assert len(paths) == 2 * len(VARIANTS)
@@ -60,7 +62,7 @@ def test_shellcheck_finds_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.requires("shellcheck")
 def test_shellcheck_would_find_something(tmp_path: Path) -> None:
-    script = scripts(rendered())[0]
+    script = scripts(rendered_script())[0]
     path = tmp_path / "script.sh"
     path.write_text(script + "rm $undefined\n")
     assert subprocess.run(["shellcheck", path], capture_output=True).returncode == 1
@@ -76,7 +78,7 @@ def schema(path: Path) -> subprocess.CompletedProcess[str]:
 def test_cloud_inits_schema_is_kept_and_refuses_what_breaks_it(
     system: System, tmp_path: Path
 ) -> None:
-    path, text = tmp_path / "user-data", rendered(system, ROLES[-1], True)
+    path, text = tmp_path / "user-data", rendered_script(system, ROLES[-1], True)
     path.write_text(text)
     completed = schema(path)
     assert completed.returncode == 0, completed.stdout + completed.stderr
@@ -87,7 +89,7 @@ def test_cloud_inits_schema_is_kept_and_refuses_what_breaks_it(
 
 def is_blank(device: Path) -> bool:
     """The answer of kafka-prepare for ``device``."""
-    script = scripts(rendered())[0]
+    script = scripts(rendered_script())[0]
     begin = script.index("is_blank() {")
     function = script[begin : script.index("\n}\n", begin) + 3]
     program = f"set -euo pipefail\ndevice=$1\n{function}\nis_blank"
@@ -213,7 +215,7 @@ class Preparation(Folder):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self._calls = folder / "calls"
-        script, _, _ = scripts(rendered())[0].partition("if [[ ${1:-} == grow ]]; then")
+        script, _, _ = scripts(rendered_script())[0].partition("if [[ ${1:-} == grow ]]; then")
         for original, replacement in {
             "/run/kafka": str(self.state),
             "/usr/local/sbin/": f"{self.bin}/",
@@ -244,7 +246,7 @@ def test_a_missing_volume_is_retried_and_another_problem_is_final(tmp_path: Path
     assert preparation.run("trap finish EXIT", "mount_volume") == 1, "systemd tries again"
     assert preparation.calls("kafka-report") == ["kafka-report starting"]
     assert (preparation.state / "problem").read_text().endswith(" is not attached yet\n")
-    unit = files_in(rendered())["/etc/systemd/system/kafka-prepare.service"]
+    unit = files_in(rendered_script())["/etc/systemd/system/kafka-prepare.service"]
     assert "StartLimitIntervalSec=0\n" in unit and "Restart=on-failure\n" in unit
     assert "RestartPreventExitStatus=78\n" in unit
     assert preparation.run("trap finish EXIT", "fail_for_good 'wrong checksum'") == 78
@@ -281,7 +283,7 @@ def test_a_boot_has_one_time_however_often_it_is_prepared(tmp_path: Path) -> Non
 
 
 def test_idle_connections_are_kept_alive_before_anything_forgets_them() -> None:
-    lines = files_in(rendered())["/etc/sysctl.d/kafka.conf"].splitlines()
+    lines = files_in(rendered_script())["/etc/sysctl.d/kafka.conf"].splitlines()
     settings = dict(line.split(" = ") for line in lines if not line.startswith("#"))
     idle, between, times = (
         int(settings[f"net.ipv4.tcp_keepalive_{name}"]) for name in ("time", "intvl", "probes")

@@ -1,4 +1,4 @@
-"""What Kafka's own classes make of changes of users, when a broker replays them at its start."""
+"""Changes of users, replayed by Kafka's own classes as at a broker's start."""
 
 import random
 from collections.abc import Iterator

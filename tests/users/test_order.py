@@ -1,4 +1,4 @@
-"""The document that says what is to become of users, and the program that carries it out."""
+"""The order with the desired users, and the program that carries it out."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_the_program_runs_the_order(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 class Noted:
-    """Notes what is asked of the cluster."""
+    """Records the calls to the cluster."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []

@@ -1,1 +1,1 @@
-"""The Pulumi CLI: official if installed or downloadable, else built from its Go module."""
+"""The Pulumi CLI: official if installed or downloadable, otherwise built from its Go module."""

@@ -23,7 +23,7 @@ class Children:
         self._lock = threading.Lock()
         self._living: set[subprocess.Popen[bytes]] = set()
         self.closed = False
-        """Whether `stop_all` was called."""
+        """True if `stop_all` was called."""
 
     def start(
         self,

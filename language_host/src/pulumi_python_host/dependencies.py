@@ -75,7 +75,7 @@ def install(
 
 
 def _query(interpreter: Interpreter, *arguments: str) -> str:
-    """What the interpreter prints, or nothing where it fails."""
+    """The output of the interpreter, or an empty string if it fails."""
     try:
         return subprocess.run(
             [interpreter.executable, *arguments],

@@ -20,7 +20,7 @@ class Interpreter:
 
     @classmethod
     def of(cls, info: ProgramInfo) -> Interpreter:
-        """The Python of the ``virtualenv`` option in the YAML file of the program, else python3.
+        """The Python of the ``virtualenv`` option in the YAML file of the program, or python3.
 
         A relative path counts from the directory of that file.
         """
@@ -40,7 +40,7 @@ class Interpreter:
         )
 
     def is_running(self) -> bool:
-        """Whether this process runs in that environment."""
+        """True if this process runs in that environment."""
         return (
             self.environment is not None
             and self.environment.resolve() == Path(sys.prefix).resolve()

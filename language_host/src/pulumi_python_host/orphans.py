@@ -50,7 +50,7 @@ def _orphans(environment: Mapping[str, str]) -> Iterator[psutil.Process]:
 
 
 def _is_below(folder: Path, word: str) -> bool:
-    """Whether ``word`` is the path of a plugin below ``folder``."""
+    """True if ``word`` is the path of a plugin below ``folder``."""
     path = Path(word)
     if not path.is_absolute() or not path.name.startswith(f"{CLI}-"):
         return False

@@ -31,7 +31,7 @@ def launch(
 def run(
     request: language_pb2.RunPluginRequest, context: ServicerContext, children: Children
 ) -> Iterator[Chunk]:
-    """Stream what the plugin prints, as it comes, then its exit code.
+    """Stream the plugin's output as it arrives, then its exit code.
 
     Where the engine cancels the call, the plugin ends; otherwise a run would wait for it.
     """

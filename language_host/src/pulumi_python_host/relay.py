@@ -38,7 +38,7 @@ class PackError(Exception):
 
 
 class PackRelay:
-    """Serves ``pulumirpc.Analyzer`` on a port of its own and forwards to the pack."""
+    """Serves ``pulumirpc.Analyzer`` on its own port and forwards calls to the pack."""
 
     def __init__(self, start: Start, children: Children, *, name: str) -> None:
         self._start = start

@@ -26,12 +26,12 @@ class Eip(Ec2Kind):
     kind_of_arn = "elastic-ip"
     shape = shape("domain", "address", "instance", "networkInterface", "tags", "region")
     in_place = frozenset({"instance", "networkInterface"})
-    settled_later = frozenset({"domain", "address", "instance", "networkInterface"})
+    computed_later = frozenset({"domain", "address", "instance", "networkInterface"})
     outputs = frozenset(
         {"allocationId", "arn", "associationId", "privateDns", "privateIp", "publicDns",
          "publicIp"}
     )  # fmt: skip
-    absent = frozenset({"carrierIp", "customerOwnedIp", "ptrRecord"})
+    missing_outputs = frozenset({"carrierIp", "customerOwnedIp", "ptrRecord"})
 
     def objections(self, inputs: Plain) -> Iterator[tuple[str, str]]:
         if inputs.get("domain", "vpc") != "vpc":
@@ -73,7 +73,7 @@ class Eip(Ec2Kind):
 
 class EipAssociation(AwsKind):
     shape = shape("allocationId", "networkInterfaceId", "instanceId", "region")
-    settled_later = frozenset({"networkInterfaceId", "instanceId"})
+    computed_later = frozenset({"networkInterfaceId", "instanceId"})
     outputs = frozenset({"privateIpAddress", "publicIp"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:

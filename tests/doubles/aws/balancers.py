@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tests.doubles.aws.cloud import Cloud
-from tests.doubles.aws.kind import AwsKind, constant, outputs_of, pairs, shape, tags_found
+from tests.doubles.aws.kind import AwsKind, constant, outputs_of, pairs, shape, tags_of
 from tests.doubles.plugin.values import Plain
 
 ELB = "elbv2"
@@ -43,7 +43,7 @@ class _ElbKind(AwsKind):
 
     def tags(self, cloud: Cloud, id: str, state: Plain) -> Plain:
         (answer,) = cloud.client(ELB, state).describe_tags(ResourceArns=[id])["TagDescriptions"]
-        return tags_found(cloud, answer["Tags"], state) | {"arn": id}
+        return tags_of(cloud, answer["Tags"], state) | {"arn": id}
 
 
 class LoadBalancer(_ElbKind):
@@ -56,7 +56,7 @@ class LoadBalancer(_ElbKind):
     )
     in_place = frozenset({*_BALANCER_ATTRIBUTES, _ENFORCED})
     unordered = frozenset({"subnets", "securityGroups"})
-    settled_later = frozenset({"name", _ENFORCED})
+    computed_later = frozenset({"name", _ENFORCED})
     outputs = frozenset({"arn", "arnSuffix", "dnsName", "vpcId", "zoneId"})
 
     def objections(self, inputs: Plain) -> Iterator[tuple[str, str]]:
@@ -109,9 +109,9 @@ class TargetGroup(_ElbKind):
         "tags", "region", healthCheck=shape(*_HEALTH_CHECK),
     )  # fmt: skip
     in_place = frozenset({"healthCheck", *_GROUP_ATTRIBUTES})
-    settled_later = frozenset({"name"})
+    computed_later = frozenset({"name"})
     outputs = frozenset({"arn", "arnSuffix"})
-    absent = frozenset({"loadBalancerArns"})
+    missing_outputs = frozenset({"loadBalancerArns"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
         answer = cloud.client(ELB, inputs).create_target_group(

@@ -15,7 +15,7 @@ from tests.doubles.aws.kind import (
     outputs_of,
     pairs,
     shape,
-    tags_found,
+    tags_of,
 )
 from tests.doubles.aws.names import FIRST_REGION, domain, partition
 from tests.doubles.plugin.values import Plain
@@ -30,12 +30,12 @@ statement with a condition names buckets that do not exist."""
 class Bucket(AwsKind):
     """Other properties of a bucket are resources of their own."""
 
-    named = "bucket"
+    name_input = "bucket"
     shape = shape("bucket", "forceDestroy", "tags", "region")
     defaults = constant(forceDestroy=False)
     in_place = frozenset({"forceDestroy"})
     outputs = frozenset({"arn", "bucketDomainName", "bucketRegion", "bucketRegionalDomainName"})
-    absent = frozenset({"hostedZoneId", "websiteDomain", "websiteEndpoint"})
+    missing_outputs = frozenset({"hostedZoneId", "websiteDomain", "websiteEndpoint"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
         region = cloud.region_of(inputs)
@@ -48,7 +48,7 @@ class Bucket(AwsKind):
     def find(self, cloud: Cloud, id: str, state: Plain) -> Plain:
         s3, region = cloud.client("s3", state), cloud.region_of(state)
         s3.head_bucket(Bucket=id)
-        return tags_found(cloud, _tags(s3, id), state) | {
+        return tags_of(cloud, _tags(s3, id), state) | {
             "bucket": id,
             "arn": f"arn:{partition(region)}:s3:::{id}",
             "bucketRegion": region,
@@ -77,9 +77,9 @@ class BucketObject(AwsKind):
 
     shape = shape("bucket", "key", "source", "contentType", "region")
     in_place = frozenset({"source", "contentType"})
-    settled_later = frozenset({"contentType"})
+    computed_later = frozenset({"contentType"})
     outputs = frozenset({"arn"})
-    absent = frozenset({"tagsAll", "versionId"})
+    missing_outputs = frozenset({"tagsAll", "versionId"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
         cloud.client("s3", inputs).put_object(

@@ -14,7 +14,7 @@ from tests.doubles.aws.names import partition
 from tests.doubles.plugin.kind import ProviderError
 from tests.doubles.plugin.values import Plain
 
-__all__ = ["BotoCoreError", "ClientError", "Cloud", "gone", "reported"]
+__all__ = ["BotoCoreError", "ClientError", "Cloud", "error_line", "is_missing"]
 
 SERVICES = ("ec2", "elbv2", "iam", "route53", "s3", "ssm", "sts")
 """The services that the double calls, as the provider's setting `endpoints` names them."""
@@ -49,7 +49,7 @@ class Cloud:
         self._lock = threading.Lock()
 
     def client(self, service: str, values: Mapping[str, Any] | None = None) -> Any:
-        """A client in the region of ``values``, else in the provider's own."""
+        """A client in the region of ``values``, or in the provider's own."""
         region = self.region_of(values or {})
         with self._lock:
             if (service, region) not in self._clients:
@@ -92,7 +92,7 @@ class Cloud:
         )
 
 
-def gone(error: ClientError) -> bool:
+def is_missing(error: ClientError) -> bool:
     """True if the error says that the resource does not exist."""
     code = error.response["Error"]["Code"]
     if code.startswith("InvalidPermission."):
@@ -100,7 +100,7 @@ def gone(error: ClientError) -> bool:
     return code in GONE or code.endswith((".NotFound", "ID.Malformed"))
 
 
-def reported(error: ClientError | BotoCoreError) -> str:
+def error_line(error: ClientError | BotoCoreError) -> str:
     """The error in one line, such as `RunInstances: InvalidAMIID.NotFound: …`."""
     if not isinstance(error, ClientError):
         return " ".join(str(error).split())

@@ -33,7 +33,7 @@ class VpcEndpoint(Ec2Kind):
     defaults = constant(vpcEndpointType="Gateway")
     in_place = frozenset({"policy", "privateDnsEnabled", *_LISTS})
     unordered = frozenset(_LISTS)
-    settled_later = in_place
+    computed_later = in_place
     outputs = frozenset(
         {"arn", "ownerId", "state", "prefixListId", "cidrBlocks", "dnsEntries",
          "networkInterfaceIds", "requesterManaged"}
@@ -110,7 +110,7 @@ class VpcEndpointService(Ec2Kind):
     )  # fmt: skip
     in_place = frozenset({"acceptanceRequired", "allowedPrincipals", "privateDnsName"})
     unordered = frozenset({"allowedPrincipals", "networkLoadBalancerArns"})
-    settled_later = frozenset({"allowedPrincipals", "privateDnsName"})
+    computed_later = frozenset({"allowedPrincipals", "privateDnsName"})
     outputs = frozenset(
         {"arn", "availabilityZones", "baseEndpointDnsNames", "managesVpcEndpoints",
          "privateDnsNameConfigurations", "serviceName", "serviceType", "state"}
@@ -174,7 +174,7 @@ class VpcEndpointService(Ec2Kind):
 
 
 def _differences(wanted_ids: list[str], current_ids: list[str]) -> tuple[list[str], list[str]]:
-    """What is to be added, and what is to be removed."""
+    """Elements to add, and elements to remove."""
     wanted_set, current = set(wanted_ids), set(current_ids)
     return sorted(wanted_set - current), sorted(current - wanted_set)
 

@@ -8,12 +8,12 @@ from tests.doubles.plugin.values import Plain
 
 
 class NatGateway(Ec2Kind):
-    """As AWS does, and moto does not, it removes the gateway's interface with it."""
+    """Removes the gateway's interface, too. AWS does that; moto does not."""
 
     kind_of_arn = "natgateway"
     shape = shape("allocationId", "subnetId", "tags", "region")
     outputs = frozenset({"associationId", "networkInterfaceId", "publicIp"})
-    absent = frozenset(
+    missing_outputs = frozenset(
         {"autoProvisionZones", "autoScalingIps", "regionalNatGatewayAddresses",
          "regionalNatGatewayAutoMode", "routeTableId"}
     )  # fmt: skip

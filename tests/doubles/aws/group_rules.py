@@ -29,7 +29,7 @@ class SecurityGroupRule(Ec2Kind):
             name in self.in_place and not ranges
         )
 
-    def goes_first(self, state: Plain, inputs: Plain) -> bool:
+    def deletes_first(self, state: Plain, inputs: Plain) -> bool:
         """A group holds no two rules that differ in their description only."""
         names = ("securityGroupId", *PORTS, *SOURCES)
         return all(state.get(name) == inputs.get(name) for name in names)

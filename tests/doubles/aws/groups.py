@@ -1,4 +1,4 @@
-"""Double of aws:ec2 SecurityGroup, with or without rules of its own."""
+"""Double of aws:ec2 SecurityGroup, with or without inline rules."""
 
 import json
 from collections.abc import Iterator
@@ -23,11 +23,11 @@ class SecurityGroup(Ec2Kind):
     """
 
     kind_of_arn = "security-group"
-    named = "name"
+    name_input = "name"
     shape = shape("name", "description", "vpcId", "tags", "region", ingress=RULE, egress=RULE)
     defaults = constant(description="Managed by Pulumi")
     in_place = frozenset(DIRECTIONS)
-    settled_later = frozenset({*DIRECTIONS, "vpcId"})
+    computed_later = frozenset({*DIRECTIONS, "vpcId"})
     outputs = frozenset({"arn", "ownerId"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
@@ -102,7 +102,7 @@ def _current_rules(
 
 
 def _rules(id: str, permission: Plain) -> Iterator[Plain]:
-    """One rule for each source: each has a description of its own."""
+    """One rule for each source: each has its own description."""
     base = {
         "protocol": permission["IpProtocol"],
         "fromPort": permission.get("FromPort", 0),

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tests.doubles.aws.cloud import ClientError, Cloud, gone
+from tests.doubles.aws.cloud import ClientError, Cloud, is_missing
 from tests.doubles.aws.instance_options import (
     METADATA,
     ROOT,
@@ -32,7 +32,7 @@ from tests.doubles.aws.kind import (
     filters,
     pairs,
     shape,
-    tags_found,
+    tags_of,
 )
 from tests.doubles.aws.names import public_name
 from tests.doubles.aws.network import dns_attributes
@@ -63,7 +63,7 @@ class Instance(Ec2Kind):
          "userDataReplaceOnChange", "forceDestroy", "metadataOptions", "rootBlockDevice"}
     )  # fmt: skip
     unordered = frozenset({"vpcSecurityGroupIds"})
-    settled_later = frozenset(
+    computed_later = frozenset(
         {"availabilityZone", "subnetId", "vpcSecurityGroupIds", "privateIp",
          "metadataOptions", "rootBlockDevice", "primaryNetworkInterface"}
     )  # fmt: skip
@@ -71,7 +71,9 @@ class Instance(Ec2Kind):
         {"arn", "instanceState", "primaryNetworkInterfaceId", "privateDns", "publicDns",
          "publicIp"}
     )  # fmt: skip
-    absent = frozenset({"instanceLifecycle", "outpostArn", "passwordData", "spotInstanceRequestId"})
+    missing_outputs = frozenset(
+        {"instanceLifecycle", "outpostArn", "passwordData", "spotInstanceRequestId"}
+    )
 
     def objections(self, inputs: Plain) -> Iterator[tuple[str, str]]:
         if "primaryNetworkInterface" in inputs:
@@ -181,8 +183,8 @@ class Instance(Ec2Kind):
         if current is None:
             return
         if state.get("forceDestroy"):
-            off: dict[str, Any] = {"DisableApiTermination": {"Value": False}}
-            ec2.modify_instance_attribute(InstanceId=id, **off)
+            protection_off: dict[str, Any] = {"DisableApiTermination": {"Value": False}}
+            ec2.modify_instance_attribute(InstanceId=id, **protection_off)
         ec2.terminate_instances(InstanceIds=[id])
         if "primaryNetworkInterface" not in state:
             _remove_interface(ec2, current["primaryNetworkInterfaceId"])
@@ -247,7 +249,7 @@ def _root(cloud: Cloud, instance: Plain, state: Plain) -> Plain:
         "encrypted": volume["Encrypted"],
         "iops": volume.get("Iops"),
         "throughput": volume.get("Throughput"),
-        **tags_found(cloud, volume.get("Tags", []), state.get("rootBlockDevice", {})),
+        **tags_of(cloud, volume.get("Tags", []), state.get("rootBlockDevice", {})),
     }
     return {name: value for name, value in root.items() if value is not None}
 
@@ -285,12 +287,12 @@ def _change_profile(ec2: Any, id: str, name: str | None) -> None:
 
 
 def _remove_interface(ec2: Any, id: str) -> None:
-    """As EC2 does for an interface that was created with its instance; moto keeps it."""
+    """Removes an interface that was created with its instance. EC2 does that; moto keeps it."""
     of_interface = filters({"network-interface-id": id})
     for address in ec2.describe_addresses(Filters=of_interface)["Addresses"]:
         ec2.disassociate_address(AssociationId=address["AssociationId"])
     try:
         ec2.delete_network_interface(NetworkInterfaceId=id)
     except ClientError as error:
-        if not gone(error):
+        if not is_missing(error):
             raise

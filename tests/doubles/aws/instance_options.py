@@ -47,7 +47,7 @@ def raw_user_data(values: Plain) -> bytes:
 
 
 def encoded_user_data(user_data: str | None, state: Plain) -> Plain:
-    """EC2's ``data``, as the input that the program uses."""
+    """EC2's ``user_data``, as the input that the program uses."""
     if not user_data:
         return {}
     if "userDataBase64" in state:

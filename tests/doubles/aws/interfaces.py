@@ -19,9 +19,9 @@ class NetworkInterface(Ec2Kind):
     )  # fmt: skip
     in_place = frozenset({"securityGroups", "description"})
     unordered = frozenset({"securityGroups", "privateIps"})
-    settled_later = frozenset({"privateIps", "privateIp", "securityGroups"})
+    computed_later = frozenset({"privateIps", "privateIp", "securityGroups"})
     outputs = frozenset({"arn", "ownerId", "macAddress", "privateDnsName"})
-    absent = frozenset({"outpostArn"})
+    missing_outputs = frozenset({"outpostArn"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
         addresses = list(filter(None, inputs.get("privateIps") or [inputs.get("privateIp")]))

@@ -1,4 +1,4 @@
-"""What the resource types of the AWS double have in common.
+"""Base classes of the resource types of the AWS double.
 
 A type creates the resource, describes it as it is now, and changes it to what is asked for. The
 last step follows creation and every change, and begins with the description, so that the next run
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from tests.doubles.aws.cloud import BotoCoreError, ClientError, Cloud, gone, reported
+from tests.doubles.aws.cloud import BotoCoreError, ClientError, Cloud, error_line, is_missing
 from tests.doubles.plugin.kind import Kind, PartlyCreated, ProviderError, Shape
 from tests.doubles.plugin.values import Plain
 
@@ -20,13 +20,13 @@ class AwsKind(Kind[Cloud]):
 
     outputs: frozenset[str] = frozenset()
     """Computed values, which are not inputs."""
-    absent: frozenset[str] = frozenset()
-    """Outputs of the official plugin that stay unset: no implemented input leads to them."""
+    missing_outputs: frozenset[str] = frozenset()
+    """Outputs of the official plugin that stay unset: no implemented input sets them."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         if "region" in getattr(cls, "shape", ()):
-            cls.settled_later |= {"region"}
+            cls.computed_later |= {"region"}
         if "tags" in getattr(cls, "shape", ()):
             cls.outputs |= {"tagsAll"}
 
@@ -59,17 +59,17 @@ class AwsKind(Kind[Cloud]):
     def needs_replacement(self, name: str, state: Plain, inputs: Plain) -> bool:
         return name not in self.in_place and name not in ("tags", "tagsAll")
 
-    def goes_first(self, state: Plain, inputs: Plain) -> bool:
+    def deletes_first(self, state: Plain, inputs: Plain) -> bool:
         """True if the program chose the name: two resources cannot have it."""
-        is_generated = self.named in inputs.get("__defaults", [])
-        return not is_generated and super().goes_first(state, inputs)
+        is_generated = self.name_input in inputs.get("__defaults", [])
+        return not is_generated and super().deletes_first(state, inputs)
 
     def create(self, cloud: Cloud, inputs: Plain) -> tuple[str, Plain]:
         id = self.make(cloud, inputs)
         try:
             return id, self._applied(cloud, id, inputs)
         except (ClientError, BotoCoreError) as error:
-            raise PartlyCreated(reported(error), id, inputs) from error
+            raise PartlyCreated(error_line(error), id, inputs) from error
 
     def read(self, cloud: Cloud, id: str, state: Plain) -> Plain | None:
         current = self._current(cloud, id, state)
@@ -82,7 +82,7 @@ class AwsKind(Kind[Cloud]):
         try:
             self.remove(cloud, id, state)
         except ClientError as error:
-            if not gone(error):
+            if not is_missing(error):
                 raise
 
     def _applied(self, cloud: Cloud, id: str, inputs: Plain) -> Plain:
@@ -102,7 +102,7 @@ class AwsKind(Kind[Cloud]):
         try:
             current = self.find(cloud, id, state)
         except ClientError as error:
-            if gone(error):
+            if is_missing(error):
                 return None
             raise
         if current is None:
@@ -114,7 +114,7 @@ class AwsKind(Kind[Cloud]):
         return current
 
 
-def tags_found(cloud: Cloud, aws_tags: list[dict[str, str]], state: Plain) -> Plain:
+def tags_of(cloud: Cloud, aws_tags: list[dict[str, str]], state: Plain) -> Plain:
     """`tags` and `tagsAll` from AWS's list of keys and values.
 
     A tag that the provider adds to every resource is in `tags` only if the program has it too.
@@ -171,7 +171,7 @@ class Ec2Kind(AwsKind):
         owner = answer.get("OwnerId") or cloud.account()
         arn = cloud.arn("ec2", state, owner, f"{self.kind_of_arn}/{id}")
         tags = answer.get("Tags") or answer.get("TagSet") or []
-        result = tags_found(cloud, tags, state) | {"arn": arn, "ownerId": owner}
+        result = tags_of(cloud, tags, state) | {"arn": arn, "ownerId": owner}
         declared = self.outputs | self.shape.keys()
         return {name: value for name, value in result.items() if name in declared}
 

@@ -76,7 +76,7 @@ def _partition(cloud: Cloud, inputs: Plain) -> Plain:
 
 
 def _vpc(cloud: Cloud, inputs: Plain) -> Plain:
-    vpc = _only("getVpc", "VPC", _listed(cloud, inputs, "vpcs", "VpcIds"))
+    vpc = _only("getVpc", "VPC", _described_resources(cloud, inputs, "vpcs", "VpcIds"))
     id, owner = vpc["VpcId"], vpc["OwnerId"]
     return {
         **outputs_of(vpc, "ownerId", "cidrBlock", "state"),
@@ -89,7 +89,9 @@ def _vpc(cloud: Cloud, inputs: Plain) -> Plain:
 
 
 def _subnet(cloud: Cloud, inputs: Plain) -> Plain:
-    subnet = _only("getSubnet", "subnet", _listed(cloud, inputs, "subnets", "SubnetIds"))
+    subnet = _only(
+        "getSubnet", "subnet", _described_resources(cloud, inputs, "subnets", "SubnetIds")
+    )
     return {
         **outputs_of(subnet, *SUBNET_OUTPUTS),
         "id": subnet["SubnetId"],
@@ -100,18 +102,18 @@ def _subnet(cloud: Cloud, inputs: Plain) -> Plain:
 
 
 def _volumes(cloud: Cloud, inputs: Plain) -> Plain:
-    volumes = _listed(cloud, inputs, "volumes")
+    volumes = _described_resources(cloud, inputs, "volumes")
     ids = sorted(volume["VolumeId"] for volume in volumes)
     return {"id": cloud.region_of(inputs), "ids": ids}
 
 
 def _volume(cloud: Cloud, inputs: Plain) -> Plain:
-    volume = _only("getVolume", "EBS volume", _listed(cloud, inputs, "volumes"))
+    volume = _only("getVolume", "EBS volume", _described_resources(cloud, inputs, "volumes"))
     outputs = outputs_of(volume, *VOLUME_OUTPUTS)
     return outputs | {"id": volume["VolumeId"], "tags": _tags(volume)}
 
 
-def _listed(cloud: Cloud, inputs: Plain, kind: str, ids: str = "") -> list[Plain]:
+def _described_resources(cloud: Cloud, inputs: Plain, kind: str, ids: str = "") -> list[Plain]:
     """EC2's resources of a kind; ``ids`` is the argument that selects one by its id."""
     by_tag = filters({f"tag:{key}": value for key, value in inputs.get("tags", {}).items()})
     by_id = {ids: [inputs["id"]]} if "id" in inputs else {}

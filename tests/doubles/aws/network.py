@@ -23,12 +23,12 @@ class Vpc(Ec2Kind):
     shape = shape("cidrBlock", *DNS_ATTRIBUTES, "tags", "region")
     defaults = constant(enableDnsSupport=True, enableDnsHostnames=False)
     in_place = frozenset(DNS_ATTRIBUTES)
-    settled_later = frozenset({"cidrBlock"})
+    computed_later = frozenset({"cidrBlock"})
     outputs = frozenset(
         {"arn", "ownerId", "defaultNetworkAclId", "defaultRouteTableId", "defaultSecurityGroupId",
          "dhcpOptionsId", "mainRouteTableId"}
     )  # fmt: skip
-    absent = frozenset({"ipv6AssociationId"})
+    missing_outputs = frozenset({"ipv6AssociationId"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
         answer = cloud.client("ec2", inputs).create_vpc(**arguments(inputs, "cidrBlock"))
@@ -80,9 +80,9 @@ class Subnet(Ec2Kind):
     )  # fmt: skip
     defaults = constant(mapPublicIpOnLaunch=False)
     in_place = frozenset({"mapPublicIpOnLaunch"})
-    settled_later = frozenset({"availabilityZone", "availabilityZoneId"})
+    computed_later = frozenset({"availabilityZone", "availabilityZoneId"})
     outputs = frozenset({"arn", "ownerId"})
-    absent = frozenset({"ipv6CidrBlockAssociationId"})
+    missing_outputs = frozenset({"ipv6CidrBlockAssociationId"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
         answer = cloud.client("ec2", inputs).create_subnet(
@@ -110,7 +110,7 @@ class InternetGateway(Ec2Kind):
     kind_of_arn = "internet-gateway"
     shape = shape("vpcId", "tags", "region")
     in_place = frozenset({"vpcId"})
-    settled_later = frozenset({"vpcId"})
+    computed_later = frozenset({"vpcId"})
     outputs = frozenset({"arn", "ownerId"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
@@ -142,8 +142,8 @@ class InternetGateway(Ec2Kind):
 
 def needs_gateway(cloud: Cloud, vpc: str, values: Plain, call: str) -> None:
     """Raises ProviderError, as EC2 does, for a public address in a VPC without internet gateway."""
-    attached = filters({"attachment.vpc-id": vpc})
-    answer = cloud.client("ec2", values).describe_internet_gateways(Filters=attached)
+    attachment_filters = filters({"attachment.vpc-id": vpc})
+    answer = cloud.client("ec2", values).describe_internet_gateways(Filters=attachment_filters)
     if not answer["InternetGateways"]:
         raise ProviderError(
             f"{call}: Gateway.NotAttached: network {vpc} is not attached to any internet gateway"

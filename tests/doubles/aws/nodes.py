@@ -23,7 +23,7 @@ from tests.doubles.watching import watching
 POLL_SECONDS = 0.5
 """A look takes both processes up to 40 ms."""
 _PARAMETER = re.compile(r"--name (?P<name>/earshot/[A-Za-z0-9-]+/[a-z]+-(?P<node>\d+)) --type ")
-"""In the command by which a node reports; a validator's paths look alike."""
+"""The parameter in a node's report command. A validator's paths look similar."""
 
 
 @dataclass
@@ -37,19 +37,19 @@ class Nodes:
     """Nodes that do not report."""
     history: list[tuple[int, str]] = field(default_factory=list)
     """Node ids and instances, in the order of their reports."""
-    reported: set[tuple[str, float, int]] = field(default_factory=set)
+    reported_starts: set[tuple[str, float, int]] = field(default_factory=set)
     """Reported instances, each with its start (Unix time) and the size of its data volume (GiB)."""
 
     def look(self) -> None:
         """Lets every instance report that has not yet."""
         ec2 = self.server.client("ec2")
         for instance in running_instances(ec2):
-            launched = instance["LaunchTime"].timestamp()
-            self._report(ec2, str(instance["InstanceId"]), launched)
+            launch_time = instance["LaunchTime"].timestamp()
+            self._report(ec2, str(instance["InstanceId"]), launch_time)
 
-    def _report(self, ec2: Any, instance: str, launched: float) -> None:
+    def _report(self, ec2: Any, instance: str, launch_time: float) -> None:
         size = self._size(ec2, instance)
-        if size is None or (instance, launched, size) in self.reported:
+        if size is None or (instance, launch_time, size) in self.reported_starts:
             return  # a node waits for its volume
         text = user_data(ec2, instance)
         match = _PARAMETER.search(text)
@@ -63,26 +63,28 @@ class Nodes:
             "state": self.state.get(node, "in-sync"),
             "detail": "as the test wants it" if node in self.state else "",
             "at": "2026-01-01T00:00:00Z",
-            "booted": int(launched) + 1,
+            "booted": int(launch_time) + 1,
             "size_gib": size,
         }
         self.server.client("ssm").put_parameter(
             Name=match["name"], Value=json.dumps(report), Type="String", Overwrite=True
         )
-        self.reported.add((instance, launched, size))
+        self.reported_starts.add((instance, launch_time, size))
         self.history.append((node, instance))
 
     def _size(self, ec2: Any, instance: str) -> int | None:
         """The size (GiB) of the file system, which grows with its volume."""
-        attached = filters({"attachment.instance-id": instance, "attachment.device": DEVICE})
-        for volume in ec2.describe_volumes(Filters=attached)["Volumes"]:
+        attachment_filters = filters(
+            {"attachment.instance-id": instance, "attachment.device": DEVICE}
+        )
+        for volume in ec2.describe_volumes(Filters=attachment_filters)["Volumes"]:
             return int(volume["Size"])
         return None
 
 
 def running_instances(ec2: Any) -> Iterator[Plain]:
-    running = filters({"instance-state-name": "running"})
-    for reservation in ec2.describe_instances(Filters=running)["Reservations"]:
+    running_filters = filters({"instance-state-name": "running"})
+    for reservation in ec2.describe_instances(Filters=running_filters)["Reservations"]:
         yield from reservation["Instances"]
 
 
@@ -95,6 +97,6 @@ def user_data(ec2: Any, instance: str) -> str:
 def nodes_reporting(server: MotoServer) -> Iterator[Nodes]:
     """Instances of ``server`` report until the block ends."""
     nodes = Nodes(server)
-    terminated = server.client("ec2").exceptions.ClientError  # between two questions
-    with watching(nodes.look, POLL_SECONDS, (terminated,)):
+    client_error = server.client("ec2").exceptions.ClientError  # between two questions
+    with watching(nodes.look, POLL_SECONDS, (client_error,)):
         yield nodes

@@ -15,7 +15,7 @@ DEPTH = 4
 
 
 def inputs(token: str) -> Shape:
-    """Of the resource's arguments class."""
+    """The input names of a resource, from its arguments class."""
     module, name = _split(token)
     defined = _module(resource(token).__module__)
     arguments = getattr(defined, f"{name}InitArgs", None) or getattr(defined, f"{name}Args")
@@ -23,7 +23,7 @@ def inputs(token: str) -> Shape:
 
 
 def outputs(token: str) -> Shape:
-    """Of the resource itself: its inputs are among them."""
+    """The output names of a resource, including its inputs."""
     module, _ = _split(token)
     return _names(resource(token), f"pulumi_aws.{module}.outputs", DEPTH)
 
@@ -35,14 +35,14 @@ def resource(token: str) -> Any:
 
 
 def arguments(token: str) -> Shape:
-    """Of a function: the names of its parameters on the wire."""
+    """The parameter names of a function, as on the wire."""
     module, name = _split(token)
     source = Path(_module(_function(module, name)).__file__).read_text()
     return dict.fromkeys(re.findall(r"__args__\['(\w+)'\]", source))
 
 
 def results(token: str) -> Shape:
-    """Of what a function returns."""
+    """The names of a function's results."""
     module, name = _split(token)
     defined = _module(_function(module, name))
     result = getattr(defined, f"{name[0].upper()}{name[1:]}Result")
@@ -51,21 +51,23 @@ def results(token: str) -> Shape:
 
 
 def settings() -> Shape:
-    """Of the provider."""
+    """The names of the provider's settings."""
     return _names(_module("pulumi_aws").ProviderArgs, "pulumi_aws._inputs", DEPTH)
 
 
 @functools.cache
-def _names(described: Any, parts: str, depth: int) -> Shape:
-    """The properties of a class, and below each those of the class it leads to."""
+def _names(described_class: Any, parts: str, depth: int) -> Shape:
+    """The properties of a class, and below each the properties of its own class."""
     names: dict[str, Shape | None] = {}
-    for name, value in vars(described).items():
+    for name, value in vars(described_class).items():
         if not isinstance(value, property) or value.fget is None:
             continue
         wire = getattr(value.fget, "_pulumi_name", name)
         parts_match = PART.search(repr(value.fget.__annotations__.get("return")))
-        below = getattr(_module(parts), parts_match[1], None) if parts_match else None
-        names[wire] = _names(below, parts, depth - 1) if below is not None and depth else None
+        nested_class = getattr(_module(parts), parts_match[1], None) if parts_match else None
+        names[wire] = (
+            _names(nested_class, parts, depth - 1) if nested_class is not None and depth else None
+        )
     return names
 
 

@@ -3,7 +3,7 @@
 from pulumi.runtime.rpc import UNKNOWN
 
 from tests.doubles.aws.cloud import Cloud
-from tests.doubles.aws.kind import AwsKind, arguments, outputs_of, pairs, shape, tags_found
+from tests.doubles.aws.kind import AwsKind, arguments, outputs_of, pairs, shape, tags_of
 from tests.doubles.plugin.values import Plain
 
 TAGGED_AS = "Parameter"
@@ -13,10 +13,10 @@ WRITTEN = ("type", "value", "insecureValue", "description")
 class Parameter(AwsKind):
     """The program has either `value`, a secret in the state, or `insecureValue`."""
 
-    named = "name"
+    name_input = "name"
     shape = shape("name", *WRITTEN, "tags", "region")
     in_place = frozenset(WRITTEN)
-    settled_later = frozenset({"value", "insecureValue"})
+    computed_later = frozenset({"value", "insecureValue"})
     outputs = frozenset({"arn", "hasValueWo", "version"})
 
     def planned(self, state: Plain, inputs: Plain) -> Plain:
@@ -33,7 +33,7 @@ class Parameter(AwsKind):
         metadata = ssm.describe_parameters(ParameterFilters=by_name)["Parameters"][0]
         tags = ssm.list_tags_for_resource(ResourceType=TAGGED_AS, ResourceId=id)["TagList"]
         value_input = "insecureValue" if "insecureValue" in state else "value"
-        return tags_found(cloud, tags, state) | {
+        return tags_of(cloud, tags, state) | {
             **outputs_of(parameter, "name", "type", "version"),
             value_input: parameter["Value"],
             "description": metadata.get("Description"),

@@ -22,7 +22,7 @@ from tests.doubles.aws.bucket import (
     BucketPublicAccessBlock,
     BucketServerSideEncryptionConfiguration,
 )
-from tests.doubles.aws.cloud import BotoCoreError, ClientError, Cloud, reported
+from tests.doubles.aws.cloud import BotoCoreError, ClientError, Cloud, error_line
 from tests.doubles.aws.endpoints import VpcEndpoint, VpcEndpointService
 from tests.doubles.aws.gateways import FlowLog, NatGateway
 from tests.doubles.aws.group_rules import SecurityGroupRule
@@ -93,7 +93,7 @@ class AwsDouble(Double[Cloud]):
         try:
             return work(self._cloud)
         except (ClientError, BotoCoreError) as error:
-            raise ProviderError(reported(error)) from error
+            raise ProviderError(error_line(error)) from error
 
     async def configure(self, request: protocol.ConfigureRequest) -> protocol.ConfigureResponse:
         await super().configure(request)
@@ -105,8 +105,8 @@ class AwsDouble(Double[Cloud]):
         response = await super().check(request)
         kind, inputs = self.kind(request.type), plain(request.new_inputs)
         added_inputs: Plain = {"__defaults": []}
-        if kind.named is not None and kind.named not in inputs:
-            added_inputs["__defaults"] = [kind.named]
+        if kind.name_input is not None and kind.name_input not in inputs:
+            added_inputs["__defaults"] = [kind.name_input]
         if "tags" in kind.shape:
             tags = inputs.get("tags", {})
             added_inputs["tagsAll"] = (
@@ -136,7 +136,7 @@ class AwsDouble(Double[Cloud]):
                 f" knows {', '.join(LOOKUPS)}"
             )
         arguments = plain(request.args)
-        refusals = [self.refused(path) for path in not_implemented(arguments, lookup.shape)]
+        refusals = [self.refusal(path) for path in not_implemented(arguments, lookup.shape)]
         if refusals:
             return protocol.InvokeResponse(failures=refusals)
         log.info("invoke %s", request.tok)

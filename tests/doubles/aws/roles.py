@@ -13,13 +13,13 @@ from tests.doubles.aws.kind import (
     outputs_of,
     pairs,
     shape,
-    tags_found,
+    tags_of,
 )
 from tests.doubles.plugin.values import Plain
 
 
 class Role(AwsKind):
-    named = "name"
+    name_input = "name"
     shape = shape("name", "assumeRolePolicy", "description", "path", "tags")
     defaults = constant(path="/")
     in_place = frozenset({"assumeRolePolicy", "description"})
@@ -36,7 +36,7 @@ class Role(AwsKind):
     def find(self, cloud: Cloud, id: str, state: Plain) -> Plain:
         role = cloud.client("iam").get_role(RoleName=id)["Role"]
         document = _text(role["AssumeRolePolicyDocument"])
-        return tags_found(cloud, role.get("Tags", []), state) | {
+        return tags_of(cloud, role.get("Tags", []), state) | {
             **outputs_of(role, "arn", "path", "description"),
             "name": role["RoleName"],
             "uniqueId": role["RoleId"],
@@ -63,7 +63,7 @@ class Role(AwsKind):
 
 
 class RolePolicy(AwsKind):
-    named = "name"
+    name_input = "name"
     shape = shape("name", "role", "policy")
     in_place = frozenset({"policy"})
 
@@ -89,7 +89,7 @@ class RolePolicy(AwsKind):
 
 
 class InstanceProfile(AwsKind):
-    named = "name"
+    name_input = "name"
     shape = shape("name", "path", "role", "tags")
     defaults = constant(path="/")
     in_place = frozenset({"role"})
@@ -105,7 +105,7 @@ class InstanceProfile(AwsKind):
         answer = cloud.client("iam").get_instance_profile(InstanceProfileName=id)
         profile = answer["InstanceProfile"]
         roles = [role["RoleName"] for role in profile["Roles"]]
-        return tags_found(cloud, profile.get("Tags", []), state) | {
+        return tags_of(cloud, profile.get("Tags", []), state) | {
             **outputs_of(profile, "arn", "path"),
             "name": profile["InstanceProfileName"],
             "role": roles[0] if roles else None,

@@ -17,7 +17,7 @@ class RouteTable(Ec2Kind):
     kind_of_arn = "route-table"
     shape = shape("vpcId", "tags", "region", routes=shape("cidrBlock", *TARGETS))
     in_place = frozenset({"routes"})
-    settled_later = frozenset({"routes"})
+    computed_later = frozenset({"routes"})
     outputs = frozenset({"arn", "ownerId"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
@@ -57,7 +57,7 @@ class Route(AwsKind):
     shape = shape(*key, *TARGETS, "region")
     in_place = frozenset(TARGETS)
     outputs = frozenset({"origin", "state"})
-    absent = frozenset({"instanceId", "instanceOwnerId"})
+    missing_outputs = frozenset({"instanceId", "instanceOwnerId"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
         cloud.client("ec2", inputs).create_route(**arguments(inputs, *self.key, *TARGETS))
@@ -79,7 +79,7 @@ class Route(AwsKind):
 
 
 class RouteTableAssociation(AwsKind):
-    """Its id changes with the table: a replacement, where the official plugin updates."""
+    """The id changes with the table. So a change is a replacement; the official plugin updates."""
 
     shape = shape("subnetId", "routeTableId", "region")
 
@@ -101,7 +101,7 @@ class RouteTableAssociation(AwsKind):
     def remove(self, cloud: Cloud, id: str, state: Plain) -> None:
         cloud.client("ec2", state).disassociate_route_table(AssociationId=id)
 
-    def goes_first(self, state: Plain, inputs: Plain) -> bool:
+    def deletes_first(self, state: Plain, inputs: Plain) -> bool:
         """A subnet has one table."""
         return bool(state["subnetId"] == inputs["subnetId"])
 

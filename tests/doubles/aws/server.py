@@ -24,7 +24,7 @@ END_SECONDS = 10
 POLICIES = ("AmazonSSMManagedInstanceCore",)
 """The policies of AWS that can be attached."""
 ENVIRONMENT = {
-    "MOTO_IAM_LOAD_MANAGED_POLICIES": "true",  # else no policy of AWS can be attached
+    "MOTO_IAM_LOAD_MANAGED_POLICIES": "true",  # otherwise no policy of AWS can be attached
     "AWS_DEFAULT_REGION": REGION,
 }
 

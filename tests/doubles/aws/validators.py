@@ -45,8 +45,8 @@ class Validators:
     """They start, and then do not answer."""
     broken: str = ""
     """The failure that they report instead of an answer."""
-    answered: list[ValidationOrder] = field(default_factory=list)
-    _done: set[str] = field(default_factory=set)
+    answered_orders: list[ValidationOrder] = field(default_factory=list)
+    _handled: set[str] = field(default_factory=set)
 
     def look(self) -> None:
         """Lets every running validator answer its order."""
@@ -57,23 +57,23 @@ class Validators:
                 self._serve(id, match[1])
 
     def _serve(self, instance: str, bucket: str) -> None:
-        if instance not in self._done:
-            self._done.add(instance)
+        if instance not in self._handled:
+            self._handled.add(instance)
             self._put_status(bucket, instance, ValidatorState.READY)
         text = self._get(bucket, ORDER)
-        if text is None or self.mute or (order_digest := digest(text)) in self._done:
+        if text is None or self.mute or (order_digest := digest(text)) in self._handled:
             return
-        self._done.add(order_digest)
+        self._handled.add(order_digest)
         if self.broken:
             self._put_status(bucket, instance, ValidatorState.FAILED, order_digest, self.broken)
             return
         self._put_status(bucket, instance, ValidatorState.RUNNING, order_digest)
         order = read_order(text, ORDER)
         report = self._report(order, instance).model_dump_json(indent=2)
-        for key in (LATEST, f"{DATED}{len(self.answered)}.json", answer_to(text)):
+        for key in (LATEST, f"{DATED}{len(self.answered_orders)}.json", answer_to(text)):
             self._put(bucket, key, report)
         self._put_status(bucket, instance, ValidatorState.READY, order_digest, "reported")
-        self.answered.append(order)
+        self.answered_orders.append(order)
 
     def _report(self, order: ValidationOrder, instance: str) -> Report:
         return Report(

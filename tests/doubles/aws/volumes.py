@@ -20,7 +20,7 @@ class Volume(Ec2Kind):
     kind_of_arn = "volume"
     shape = shape("availabilityZone", *CHANGEABLE, "encrypted", "tags", "region")
     in_place = frozenset(CHANGEABLE)
-    settled_later = frozenset({*CHANGEABLE, "encrypted"})
+    computed_later = frozenset({*CHANGEABLE, "encrypted"})
     outputs = frozenset({"arn", "createTime"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:

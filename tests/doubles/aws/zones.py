@@ -4,7 +4,7 @@ import uuid
 from typing import Any
 
 from tests.doubles.aws.cloud import Cloud
-from tests.doubles.aws.kind import AwsKind, constant, pairs, shape, tags_found
+from tests.doubles.aws.kind import AwsKind, constant, pairs, shape, tags_of
 from tests.doubles.aws.names import partition
 from tests.doubles.plugin.kind import ProviderError
 from tests.doubles.plugin.values import Plain
@@ -17,7 +17,7 @@ VALUES = ("ttl", "records", "aliases")
 class Zone(AwsKind):
     """Private with `vpcs`, public without. moto needs `PrivateZone` to know it."""
 
-    named = "name"
+    name_input = "name"
     shape = shape("name", "comment", "tags", vpcs=shape("vpcId", "vpcRegion"))
     defaults = constant(comment=COMMENT)
     in_place = frozenset({"comment", "vpcs"})
@@ -54,7 +54,7 @@ class Zone(AwsKind):
         # the program's own, in its order and words, and then all others
         zone_vpcs = [vpc for vpc in state.get("vpcs", []) if _with_region(cloud, vpc) in vpcs]
         unlisted = [vpc for vpc in vpcs if vpc not in _vpcs(cloud, {"vpcs": zone_vpcs})]
-        return tags_found(cloud, tags["ResourceTagSet"]["Tags"], state) | {
+        return tags_of(cloud, tags["ResourceTagSet"]["Tags"], state) | {
             "name": zone["Name"].rstrip("."),
             "comment": zone["Config"].get("Comment", ""),
             "zoneId": id,
@@ -91,7 +91,7 @@ class ZoneAssociation(AwsKind):
     """A second VPC of a private zone; the zone itself then has to ignore changes of its `vpcs`."""
 
     shape = shape("zoneId", "vpcId", "vpcRegion")
-    settled_later = frozenset({"vpcRegion"})
+    computed_later = frozenset({"vpcRegion"})
     outputs = frozenset({"owningAccount"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
@@ -159,7 +159,7 @@ class Record(AwsKind):
             if _key(record) == key:
                 _change(cloud, state["zoneId"], "DELETE", record)
 
-    def goes_first(self, state: Plain, inputs: Plain) -> bool:
+    def deletes_first(self, state: Plain, inputs: Plain) -> bool:
         """A zone has one record set of a name and type."""
         return self._id(state) == self._id(inputs)
 

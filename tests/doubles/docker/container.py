@@ -32,7 +32,7 @@ REMOVAL_SECONDS = 60.0
 
 
 class Container(Kind[docker.DockerClient]):
-    named = "name"
+    name_input = "name"
     shape = SHAPE
     defaults = DEFAULTS
     in_place = frozenset(
@@ -59,10 +59,10 @@ class Container(Kind[docker.DockerClient]):
 
     def read(self, client: docker.DockerClient, id: str, state: Plain) -> Plain | None:
         try:
-            computed = self._computed(client, id, state)
+            computed_outputs = self._computed(client, id, state)
         except docker.errors.NotFound:
             return None
-        return {name: [] for name in LISTS} | state | computed
+        return {name: [] for name in LISTS} | state | computed_outputs
 
     def update(self, client: docker.DockerClient, id: str, state: Plain, inputs: Plain) -> Plain:
         if state.get("restart") != inputs.get("restart"):
@@ -104,7 +104,7 @@ class Container(Kind[docker.DockerClient]):
         """Outputs that the engine reports, and those that replace values of ``state``."""
         container = client.api.inspect_container(id)
         runs, networks = container["State"]["Running"], container["NetworkSettings"]["Networks"]
-        computed: Plain = {
+        computed_outputs: Plain = {
             "name": container["Name"].lstrip("/"),
             "networkDatas": [
                 _network_data(name, details_of_network)
@@ -113,13 +113,15 @@ class Container(Kind[docker.DockerClient]):
         }
         for name, details in DETAILS.items():
             if inputs_of_name := state.get(name):
-                computed[name] = [details | input_item for input_item in inputs_of_name]
+                computed_outputs[name] = [details | input_item for input_item in inputs_of_name]
         if runs or state.get("mustRun", True):
-            computed["ports"] = list(_published(container["NetworkSettings"]["Ports"] or {}))
+            computed_outputs["ports"] = list(
+                _published(container["NetworkSettings"]["Ports"] or {})
+            )
         if not runs:
-            computed["exitCode"] = container["State"]["ExitCode"]
-            computed["mustRun"] = False
-        return computed
+            computed_outputs["exitCode"] = container["State"]["ExitCode"]
+            computed_outputs["mustRun"] = False
+        return computed_outputs
 
 
 def _published(ports: Plain) -> Iterator[Plain]:

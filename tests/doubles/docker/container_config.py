@@ -120,7 +120,7 @@ PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ns|us|ms|s|m|h)")
 
 
 def nanoseconds(text: str) -> int:
-    """The nanoseconds of a duration in Go's form, ``1m30s``. Else raises ProviderError."""
+    """The nanoseconds of a duration in Go's form, ``1m30s``. Other forms raise ProviderError."""
     if not re.fullmatch(f"(?:{PART.pattern})+|0", text):
         raise ProviderError(f"{text!r} is not a duration such as 5s, 1m30s or 500ms")
     return sum(int(float(number) * UNITS[unit]) for number, unit in PART.findall(text))

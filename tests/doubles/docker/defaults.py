@@ -15,7 +15,7 @@ BELOW: Mapping[str, Plain] = {
 """Defaults of the objects below an input."""
 
 
-def filled(values: Plain, defaults: Plain, shape: Shape) -> Plain:
+def with_defaults(values: Plain, defaults: Plain, shape: Shape) -> Plain:
     """``values`` with ``defaults`` for missing ones, and the same for the objects in them."""
     filled_values = dict(values)
     for name, parts in shape.items():
@@ -28,7 +28,7 @@ def filled(values: Plain, defaults: Plain, shape: Shape) -> Plain:
 def _below(value: Any, defaults: Plain, parts: Shape) -> Any:
     if isinstance(value, list):
         return [_below(element, defaults, parts) for element in value]
-    return filled(value, defaults, parts) if isinstance(value, dict) else value
+    return with_defaults(value, defaults, parts) if isinstance(value, dict) else value
 
 
 def without_names(values: Any) -> Any:

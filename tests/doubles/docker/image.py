@@ -13,7 +13,7 @@ DEFAULTS: Plain = {"keepLocally": False, "forceRemove": False}
 
 
 class RemoteImage(Kind[docker.DockerClient]):
-    named = "name"
+    name_input = "name"
     shape = SHAPE
     defaults = DEFAULTS
     in_place = frozenset({"keepLocally", "forceRemove"})

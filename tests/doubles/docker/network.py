@@ -12,7 +12,7 @@ DEFAULTS: Plain = {"driver": "bridge", "ipamDriver": "default"}
 
 
 class Network(Kind[docker.DockerClient]):
-    named = "name"
+    name_input = "name"
     shape = SHAPE
     defaults = DEFAULTS
 

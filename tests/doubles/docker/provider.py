@@ -19,7 +19,7 @@ from pulumi.provider.experimental.property_value import PropertyValue
 
 from earshot.engine import certified
 from tests.doubles.docker.container import Container
-from tests.doubles.docker.defaults import filled, without_names
+from tests.doubles.docker.defaults import with_defaults, without_names
 from tests.doubles.docker.image import RemoteImage
 from tests.doubles.docker.network import Network
 from tests.doubles.docker.volume import Volume
@@ -65,19 +65,19 @@ class DockerDouble(Double[docker.DockerClient]):
 
     def state(self, kind: Kind[Any], properties: Mapping[str, PropertyValue]) -> Plain:
         # a state that an earlier release of the plugin wrote has fewer defaults
-        state: Plain = without_names(filled(self.values(properties), {}, kind.shape))
+        state: Plain = without_names(with_defaults(self.values(properties), {}, kind.shape))
         return state
 
     async def check(self, request: protocol.CheckRequest) -> protocol.CheckResponse:
         answer = await super().check(request)
         kind, inputs = self.kind(request.type), answer.inputs or {}
-        values = filled(self.values(inputs), dict(kind.defaults), kind.shape)
-        changed = {  # what stays as it is keeps its secrets
+        values = with_defaults(self.values(inputs), dict(kind.defaults), kind.shape)
+        changed_inputs = {  # what stays as it is keeps its secrets
             name: value
             for name, value in values.items()
             if name not in inputs or kind.shape.get(name) is not None
         }
-        return protocol.CheckResponse({**inputs, **wrapped(changed)}, answer.failures)
+        return protocol.CheckResponse({**inputs, **wrapped(changed_inputs)}, answer.failures)
 
     def run(self, work: Callable[[docker.DockerClient], Result]) -> Result:
         try:

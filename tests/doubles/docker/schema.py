@@ -20,12 +20,12 @@ ANY = {"$ref": "pulumi.json#/Any"}
 
 
 def schema() -> str:
-    described: dict[str, Any] = {}
+    property_schemas: dict[str, Any] = {}
     for resource, args in RESOURCES.items():
         inputs = _types.input_type_py_to_pulumi_names(args).values()
-        described[resource.pulumi_type] = {  # type: ignore[attr-defined]
+        property_schemas[resource.pulumi_type] = {  # type: ignore[attr-defined]
             "inputProperties": dict.fromkeys(inputs, ANY),
             "properties": dict.fromkeys(_types.resource_types(resource), ANY),
         }
-    about = {"name": "docker", "version": version("pulumi-docker"), "resources": described}
+    about = {"name": "docker", "version": version("pulumi-docker"), "resources": property_schemas}
     return json.dumps(about)

@@ -14,7 +14,7 @@ DEFAULTS: Plain = {"driver": "local"}
 
 
 class Volume(Kind[docker.DockerClient]):
-    named = "name"
+    name_input = "name"
     shape = SHAPE
     defaults = DEFAULTS
 

@@ -102,9 +102,9 @@ def run(command: Sequence[str], folder: Path) -> subprocess.CompletedProcess[byt
 
 def serve(host: type[Host]) -> None:
     """Serves until the CLI's SIGINT; its address is the last argument, the generator the first."""
-    ended = threading.Event()
+    has_ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: ended.set())
+        signal.signal(number, lambda *_: has_ended.set())
     server = grpc.server(ThreadPoolExecutor(16))
     service = host(sys.argv[1], sys.argv[-1])
     language_pb2_grpc.add_LanguageRuntimeServicer_to_server(service, server)
@@ -112,6 +112,6 @@ def serve(host: type[Host]) -> None:
     server.start()
     print(port, flush=True)
     parent = os.getppid()
-    while not ended.wait(0.5) and os.getppid() == parent:
+    while not has_ended.wait(0.5) and os.getppid() == parent:
         pass
     os._exit(0)

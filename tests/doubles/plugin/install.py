@@ -15,7 +15,7 @@ import gc
 import sys
 from pathlib import Path
 
-gc.set_threshold(20_000, 20, 20)  # what is loaded here stays
+gc.set_threshold(20_000, 20, 20)  # modules that are loaded here stay loaded
 sys.path.insert(0, {root!r})
 
 from {module} import {name}

@@ -34,11 +34,11 @@ class Kind(ABC, Generic[Client]):
     defaults: Mapping[str, Any] = MappingProxyType({})
     in_place: frozenset[str] = frozenset()
     """Inputs whose change needs no replacement."""
-    settled_later: frozenset[str] = frozenset()
+    computed_later: frozenset[str] = frozenset()
     """Inputs that may have any value if the program does not set them."""
     unordered: frozenset[str] = frozenset()
     """Lists whose order does not matter."""
-    named: str | None = None
+    name_input: str | None = None
     """The input with the name, which is generated if the program does not set it."""
 
     @abstractmethod
@@ -57,12 +57,14 @@ class Kind(ABC, Generic[Client]):
     def delete(self, client: Client, id: str, state: Plain) -> None:
         """Deletes the resource. A missing resource counts as deleted."""
 
-    def goes_first(self, state: Plain, inputs: Plain) -> bool:
-        """Whether the old resource must be deleted before its replacement is created."""
-        return self.named is not None and state.get(self.named) == inputs.get(self.named)
+    def deletes_first(self, state: Plain, inputs: Plain) -> bool:
+        """True if the old resource must be deleted before its replacement is created."""
+        return self.name_input is not None and state.get(self.name_input) == inputs.get(
+            self.name_input
+        )
 
     def needs_replacement(self, name: str, state: Plain, inputs: Plain) -> bool:
-        """Whether a change of the input ``name`` needs a new resource."""
+        """True if a change of the input ``name`` needs a new resource."""
         return name not in self.in_place
 
     def planned(self, state: Plain, inputs: Plain) -> Plain:
@@ -70,7 +72,7 @@ class Kind(ABC, Generic[Client]):
         unchanged = {
             name: value
             for name, value in state.items()
-            if name not in self.shape or name in self.settled_later
+            if name not in self.shape or name in self.computed_later
         }
         return unchanged | inputs
 
@@ -98,7 +100,7 @@ def not_implemented(inputs: Mapping[str, Any], shape: Shape, path: str = "") -> 
                 yield from not_implemented(element, parts, f"{input_path}.")
 
 
-def changed(kind: Kind[Any], state: Plain, inputs: Plain) -> list[str]:
+def changed_inputs(kind: Kind[Any], state: Plain, inputs: Plain) -> list[str]:
     """The inputs that differ from ``state``, with defaults for missing ones."""
 
     def of(values: Plain, name: str) -> Any:
@@ -110,7 +112,7 @@ def changed(kind: Kind[Any], state: Plain, inputs: Plain) -> list[str]:
     return [
         name
         for name in kind.compared()
-        if not (name in kind.settled_later and name not in inputs)
+        if not (name in kind.computed_later and name not in inputs)
         and not _same(of(state, name), of(inputs, name))
     ]
 

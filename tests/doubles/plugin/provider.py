@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 from pulumi.provider.experimental import provider as protocol
 from pulumi.provider.experimental.property_value import PropertyValue
 
-from tests.doubles.plugin.kind import Client, Kind, ProviderError, changed, not_implemented
+from tests.doubles.plugin.kind import Client, Kind, ProviderError, changed_inputs, not_implemented
 from tests.doubles.plugin.values import Plain, plain, wrapped
 
 log = logging.getLogger(__name__)
@@ -21,7 +21,7 @@ Result = TypeVar("Result")
 
 
 class Double(protocol.Provider, Generic[Client]):
-    """A provider plugin over ``kinds``, by token. Every call runs in a thread of its own."""
+    """A provider plugin over ``kinds``, by token. Every call runs in its own thread."""
 
     official: str
     """The name of the official provider, as in ``the Docker provider``."""
@@ -35,7 +35,7 @@ class Double(protocol.Provider, Generic[Client]):
 
     async def check_config(self, request: protocol.CheckRequest) -> protocol.CheckResponse:
         inputs = plain(request.new_inputs)
-        failures = [self.refused(name) for name in inputs if name not in self.settings]
+        failures = [self.refusal(name) for name in inputs if name not in self.settings]
         return protocol.CheckResponse(request.new_inputs, failures)
 
     async def configure(self, request: protocol.ConfigureRequest) -> protocol.ConfigureResponse:
@@ -50,13 +50,13 @@ class Double(protocol.Provider, Generic[Client]):
     async def check(self, request: protocol.CheckRequest) -> protocol.CheckResponse:
         kind = self.kind(request.type)
         inputs = self.values(request.new_inputs)
-        failures = [self.refused(path) for path in not_implemented(inputs, kind.shape)]
+        failures = [self.refusal(path) for path in not_implemented(inputs, kind.shape)]
         failures += [protocol.CheckFailure(*objection) for objection in kind.objections(inputs)]
         checked = dict(request.new_inputs)
-        if kind.named is not None and kind.named not in inputs:
-            old_name = plain(request.old_inputs).get(kind.named)
+        if kind.name_input is not None and kind.name_input not in inputs:
+            old_name = plain(request.old_inputs).get(kind.name_input)
             made_up = f"{request.name}-{request.random_seed.hex()[:7]}"
-            checked |= wrapped({kind.named: old_name or made_up})
+            checked |= wrapped({kind.name_input: old_name or made_up})
         return protocol.CheckResponse(checked, failures)
 
     async def diff(self, request: protocol.DiffRequest) -> protocol.DiffResponse:
@@ -65,7 +65,7 @@ class Double(protocol.Provider, Generic[Client]):
         inputs = self.values(request.new_inputs)
         names = [
             input_name
-            for input_name in changed(kind, state, inputs)
+            for input_name in changed_inputs(kind, state, inputs)
             if input_name not in request.ignore_changes
         ]
         replaces = [name for name in names if kind.needs_replacement(name, state, inputs)]
@@ -73,7 +73,7 @@ class Double(protocol.Provider, Generic[Client]):
             changes=bool(names),
             diffs=names,
             replaces=replaces,
-            delete_before_replace=bool(replaces) and kind.goes_first(state, inputs),
+            delete_before_replace=bool(replaces) and kind.deletes_first(state, inputs),
         )
 
     async def create(self, request: protocol.CreateRequest) -> protocol.CreateResponse:
@@ -124,7 +124,7 @@ class Double(protocol.Provider, Generic[Client]):
         log.info("%s %s", verb, subject)
         return await asyncio.to_thread(self.run, work)
 
-    def refused(self, path: str) -> protocol.CheckFailure:
+    def refusal(self, path: str) -> protocol.CheckFailure:
         return protocol.CheckFailure(
             path, f"the input {path} is not implemented by this test double of {self.official}"
         )

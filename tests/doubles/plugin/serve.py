@@ -50,34 +50,36 @@ class _Servicer(ProviderServicer):
     """Reports errors by their message only, and keeps a partly created resource in the state."""
 
     async def CheckConfig(self, request: Any, context: Any) -> Any:
-        return await _reported(super().CheckConfig, request, context)
+        return await _with_reported_errors(super().CheckConfig, request, context)
 
     async def Configure(self, request: Any, context: Any) -> Any:
-        return await _reported(super().Configure, request, context)
+        return await _with_reported_errors(super().Configure, request, context)
 
     async def Invoke(self, request: Any, context: Any) -> Any:
-        return await _reported(super().Invoke, request, context)
+        return await _with_reported_errors(super().Invoke, request, context)
 
     async def Check(self, request: Any, context: Any) -> Any:
-        return await _reported(super().Check, request, context)
+        return await _with_reported_errors(super().Check, request, context)
 
     async def Diff(self, request: Any, context: Any) -> Any:
-        return await _reported(super().Diff, request, context)
+        return await _with_reported_errors(super().Diff, request, context)
 
     async def Create(self, request: Any, context: Any) -> Any:
-        return await _reported(super().Create, request, context)
+        return await _with_reported_errors(super().Create, request, context)
 
     async def Read(self, request: Any, context: Any) -> Any:
-        return await _reported(super().Read, request, context)
+        return await _with_reported_errors(super().Read, request, context)
 
     async def Update(self, request: Any, context: Any) -> Any:
-        return await _reported(super().Update, request, context)
+        return await _with_reported_errors(super().Update, request, context)
 
     async def Delete(self, request: Any, context: Any) -> Any:
-        return await _reported(super().Delete, request, context)
+        return await _with_reported_errors(super().Delete, request, context)
 
 
-async def _reported(method: Callable[..., Awaitable[Any]], request: Any, context: Any) -> Any:
+async def _with_reported_errors(
+    method: Callable[..., Awaitable[Any]], request: Any, context: Any
+) -> Any:
     subject = getattr(request, "urn", "") or getattr(request, "tok", "the provider's configuration")
     for values in _structs(request):
         spell_out_assets(values)

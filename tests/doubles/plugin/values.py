@@ -24,7 +24,7 @@ def is_unknown(value: object) -> bool:
 
 
 def contains_unknown(value: Any) -> bool:
-    """Whether the value, or a part of it, is not known yet."""
+    """True if the value, or a part of it, is not known yet."""
     if isinstance(value, Mapping):
         return any(map(contains_unknown, value.values()))
     if isinstance(value, list):

@@ -23,7 +23,7 @@ class TargetGroup:
     arn: str
     targets: tuple[Target, ...]
     check_port: int | None
-    """None: the port of the target."""
+    """The port of the health check; None for the target's own port."""
     interval: float
     """Seconds between two checks of a target."""
     rises: int
@@ -31,7 +31,7 @@ class TargetGroup:
     falls: int
     """Checks in a row that make a target unhealthy."""
     cross_zone: bool
-    """Whether an address of the balancer leads to targets of other zones, too."""
+    """True if an address of the balancer also forwards to targets of other zones."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Balancer:
 
     @property
     def private(self) -> tuple[str, ...]:
-        """Its address in each subnet: one of the last, which no instance gets."""
+        """The balancer's address in each subnet. It is one of the last, which no instance gets."""
         return tuple(str(subnet[-2 - self._place]) for subnet in self.subnets)
 
     def outside(self, elastic: IPv4Network) -> tuple[str, ...]:
@@ -158,12 +158,14 @@ def address_rules(
     for number, subnet in enumerate(balancer.subnets):
         for address in (balancer.private[number], *public[number : number + 1]):
             for port, group in sorted(forwarding.ports.items()):
-                near = [
+                targets_in_zone = [
                     target
                     for target in group.targets
                     if group.cross_zone or _within(target, subnet)
                 ]
-                targets = [target for target in near if healthy(group, target)] or near
+                targets = [
+                    target for target in targets_in_zone if healthy(group, target)
+                ] or targets_in_zone
                 lines += _in_turn(f"-d {address} -p tcp --dport {port}", targets)
     return "\n".join((*lines, "-A POSTROUTING -j MASQUERADE", "COMMIT")) + "\n"
 
@@ -174,6 +176,10 @@ def _within(target: Target, subnet: IPv4Network) -> bool:
 
 def _in_turn(match: str, targets: list[Target]) -> Iterator[str]:
     for number, (host, port) in enumerate(targets):
-        remaining = len(targets) - number
-        turn = f" -m statistic --mode nth --every {remaining} --packet 0" if remaining > 1 else ""
+        remaining_targets = len(targets) - number
+        turn = (
+            f" -m statistic --mode nth --every {remaining_targets} --packet 0"
+            if remaining_targets > 1
+            else ""
+        )
         yield f"-A PREROUTING {match}{turn} -j DNAT --to-destination {host}:{port}"

@@ -55,17 +55,19 @@ class TargetHealth:
     health: Health = INITIAL
     next_check: float = 0.0
     """The time of the next check, as time.monotonic() returns it."""
-    answered: bool = False
-    """Whether the target answered the last check."""
+    has_answered: bool = False
+    """True if the target answered the last check."""
     streak: int = 0
     """Checks in a row with that result."""
 
-    def record_check(self, answered: bool, group: TargetGroup) -> bool:
+    def record_check(self, has_answered: bool, group: TargetGroup) -> bool:
         """Records a check. True if the target became healthy or unhealthy."""
-        self.streak = self.streak + 1 if answered is self.answered else 1
-        self.answered = answered
-        new_health = HEALTHY if answered else FAILED
-        if new_health == self.health or self.streak < (group.rises if answered else group.falls):
+        self.streak = self.streak + 1 if has_answered is self.has_answered else 1
+        self.has_answered = has_answered
+        new_health = HEALTHY if has_answered else FAILED
+        if new_health == self.health or self.streak < (
+            group.rises if has_answered else group.falls
+        ):
             return False
         self.health = new_health
         return True
@@ -95,7 +97,7 @@ class Balancers:
         """The changes of health; those of one group are in order."""
         self.linked: set[str] = set()
         """Addresses of endpoints, which the security groups always admit."""
-        self._played: dict[str, BalancerContainer] = {}
+        self._containers: dict[str, BalancerContainer] = {}
         self._threads: dict[str, threading.Thread] = {}
         self._lock = threading.Lock()
         self._failed: BaseException | None = None
@@ -104,11 +106,11 @@ class Balancers:
         """The states of the targets of a balancer's ``port``, by address."""
         with self._lock:
             return {
-                target[0]: played.checked[group.arn, target].health[0]
-                for played in self._played.values()
-                if (group := played.forwarding.ports.get(port)) is not None
+                target[0]: container.checked[group.arn, target].health[0]
+                for container in self._containers.values()
+                if (group := container.forwarding.ports.get(port)) is not None
                 for target in group.targets
-                if (group.arn, target) in played.checked
+                if (group.arn, target) in container.checked
             }
 
     def follow(self, moto_state: MotoState) -> None:
@@ -116,27 +118,27 @@ class Balancers:
         if self._failed is not None:
             raise self._failed
         forwardings = {balancer.balancer.arn: balancer for balancer in moto_state.balancers}
-        for arn in self._played.keys() - forwardings.keys():
+        for arn in self._containers.keys() - forwardings.keys():
             self._remove(arn)
         for arn, forwarding in forwardings.items():
-            if arn not in self._played:
+            if arn not in self._containers:
                 self._begin(arn, forwarding)
-            played = self._played[arn]
+            container = self._containers[arn]
             groups = [moto_state.groups[id] for id in sorted(forwarding.balancer.groups)]
             rules = firewall.packet_rules(groups, moto_state.members, self._ground.vpc.gateway)
             endpoint_rules = [
                 f"-A PREROUTING -s {address} -j ACCEPT" for address in sorted(self.linked)
             ]
-            if (guard := firewall.before_routing(rules, endpoint_rules)) != played.guard:
-                firewall.apply(guard, played.pid)
-                played.guard = guard
+            if (guard := firewall.before_routing(rules, endpoint_rules)) != container.guard:
+                firewall.apply(guard, container.pid)
+                container.guard = guard
             with self._lock:
-                played.forwarding = forwarding
-            self._forward(played)  # before the target that has left is switched off
+                container.forwarding = forwarding
+            self._forward(container)  # before the target that has left is switched off
 
     def close(self) -> None:
         """Remove all containers."""
-        for arn in list(self._played):
+        for arn in list(self._containers):
             self._remove(arn)
 
     def _begin(self, arn: str, forwarding: Forwarding) -> None:
@@ -147,7 +149,7 @@ class Balancers:
         options = (f"--name={name}", f"--network={vpc.name}", f"--ip={first_address}")
         self._engine.run("run", "--detach", "--sysctl=net.ipv4.ip_forward=1", *options, self._image)
         pid = int(self._engine.run("inspect", "--format={{.State.Pid}}", name))
-        played = self._played[arn] = BalancerContainer(name, pid, forwarding)
+        container = self._containers[arn] = BalancerContainer(name, pid, forwarding)
         length = vpc.range.prefixlen
         inside(pid, *(f"ip address add {address}/{length} dev eth0" for address in other_addresses))
         if public := balancer.outside(self._ground.elastic):
@@ -156,68 +158,68 @@ class Balancers:
             inside(pid, *(f"ip address add {address}/{length} dev eth1" for address in public[1:]))
         # a packet of a forgotten connection is not forwarded again
         inside(pid, "sysctl -q -w net.netfilter.nf_conntrack_tcp_loose=0")
-        thread = threading.Thread(target=self._run, args=(arn, played), daemon=True)
+        thread = threading.Thread(target=self._run, args=(arn, container), daemon=True)
         self._threads[arn] = thread
         thread.start()
 
     def _remove(self, arn: str) -> None:
-        played = self._played.pop(arn)
+        container = self._containers.pop(arn)
         self._threads.pop(arn).join()
-        self._engine.run("rm", "--force", "--volumes", played.container)
+        self._engine.run("rm", "--force", "--volumes", container.container)
 
-    def _run(self, arn: str, played: BalancerContainer) -> None:
+    def _run(self, arn: str, container: BalancerContainer) -> None:
         try:
-            with ThreadPoolExecutor(AT_ONCE, initializer=_enter, initargs=(played.pid,)) as pool:
-                while self._played.get(arn) is played:
-                    self._round(played, pool)
+            with ThreadPoolExecutor(AT_ONCE, initializer=_enter, initargs=(container.pid,)) as pool:
+                while self._containers.get(arn) is container:
+                    self._round(container, pool)
                     time.sleep(ROUND_SECONDS)
         except BaseException as error:
             traceback.print_exception(error)
             self._failed = error
 
-    def _round(self, played: BalancerContainer, pool: ThreadPoolExecutor) -> None:
+    def _round(self, container: BalancerContainer, pool: ThreadPoolExecutor) -> None:
         """Checks the due targets, forwards accordingly, and reports their health to moto."""
         with self._lock:
-            forwarding = played.forwarding
+            forwarding = container.forwarding
         groups = {group.arn: group for group in forwarding.ports.values()}
         targets = {(arn, target) for arn, group in groups.items() for target in group.targets}
-        health_by_key = {key: played.checked.get(key) or TargetHealth() for key in targets}
+        health_by_key = {key: container.checked.get(key) or TargetHealth() for key in targets}
         current_time = time.monotonic()
         due_keys = [key for key in sorted(targets) if health_by_key[key].next_check <= current_time]
         hosts = [(target[0], groups[arn].check_port or target[1]) for arn, target in due_keys]
-        for (arn, target), answered in zip(due_keys, pool.map(_answers, hosts), strict=True):
+        for (arn, target), has_answered in zip(due_keys, pool.map(_answers, hosts), strict=True):
             target_health = health_by_key[arn, target]
-            if target_health.record_check(answered, groups[arn]):
+            if target_health.record_check(has_answered, groups[arn]):
                 self.health_changes.append(
                     HealthChange(time.time(), *target, target_health.health[0])
                 )
             target_health.next_check = current_time + groups[arn].interval
         with self._lock:
-            played.checked = health_by_key
+            container.checked = health_by_key
             health = {
                 (arn, *target): target_health.health
-                for container in self._played.values()
+                for container in self._containers.values()
                 for (arn, target), target_health in container.checked.items()
             }
         self._server.set_health(health)
-        self._forward(played)
-        if forwarding.idle_seconds != played.idle_seconds:
+        self._forward(container)
+        if forwarding.idle_seconds != container.idle_seconds:
             name = "net.netfilter.nf_conntrack_tcp_timeout_established"
-            inside(played.pid, f"sysctl -q -w {name}={forwarding.idle_seconds}")
-            played.idle_seconds = forwarding.idle_seconds
+            inside(container.pid, f"sysctl -q -w {name}={forwarding.idle_seconds}")
+            container.idle_seconds = forwarding.idle_seconds
 
-    def _forward(self, played: BalancerContainer) -> None:
+    def _forward(self, container: BalancerContainer) -> None:
         """Forwards connections to the targets that are healthy now."""
         with self._lock:
 
             def is_healthy(group: TargetGroup, target: Target) -> bool:
-                target_checks = played.checked.get((group.arn, target))
+                target_checks = container.checked.get((group.arn, target))
                 return target_checks is not None and target_checks.health == HEALTHY
 
-            rules = address_rules(played.forwarding, self._ground.elastic, is_healthy)
-            if rules != played.rules:
-                firewall.apply(rules, played.pid)
-                played.rules = rules
+            rules = address_rules(container.forwarding, self._ground.elastic, is_healthy)
+            if rules != container.rules:
+                firewall.apply(rules, container.pid)
+                container.rules = rules
 
 
 def _answers(target: Target) -> bool:

@@ -69,7 +69,7 @@ class Identity:
 
 def identities(box: CloudBox) -> dict[str, Identity]:
     box.settle()
-    identities, running = {}, box.instances()
+    identities, instances = {}, box.instances()
     for machine in box.moto_state().machines.values():
         (volume,) = machine.volumes
         identities[machine.name] = Identity(
@@ -77,7 +77,7 @@ def identities(box: CloudBox) -> dict[str, Identity]:
             machine.elastic,
             volume,
             str(box.fleet.disk(volume).device),
-            running[machine.name].run("cat", META),
+            instances[machine.name].run("cat", META),
         )
     return identities
 
@@ -94,7 +94,7 @@ def power_and_sync_events(box: CloudBox, since: float) -> list[tuple[str, str]]:
         for change in box.fleet.power_changes
         if change.when > since
     ]
-    ssm, reported = box.server.client("ssm"), set[tuple[str, int | None]]()
+    ssm, seen_boots = box.server.client("ssm"), set[tuple[str, int | None]]()
     for id, name in BROKERS.items():
         parameter = report_parameter(STACK, f"broker-{id}")
         for version in ssm.get_parameter_history(Name=parameter)["Parameters"]:
@@ -104,9 +104,9 @@ def power_and_sync_events(box: CloudBox, since: float) -> list[tuple[str, str]]:
             )
             if report is not None and report.serves:
                 boot = (report.instance, report.booted)
-                if boot in reported:
+                if boot in seen_boots:
                     continue  # it may say so again and again
-                reported.add(boot)
+                seen_boots.add(boot)
                 events.append((when, report.state.value, name))
     return [(action, name) for when, action, name in sorted(events) if when > since]
 
@@ -132,14 +132,14 @@ class Traffic:
     """A producer on each listener that is kept: EXTERNAL, and REPL once it exists."""
 
     producers: dict[str, DistantProducer]
-    writing: contextlib.ExitStack
+    producer_contexts: contextlib.ExitStack
     """Ends both producers."""
 
 
 @pytest.fixture(scope="module")
 def traffic() -> Iterator[Traffic]:
-    with contextlib.ExitStack() as writing:
-        yield Traffic({}, writing)
+    with contextlib.ExitStack() as contexts:
+        yield Traffic({}, contexts)
 
 
 def start_producer(
@@ -148,9 +148,9 @@ def start_producer(
     """Starts a producer of the user on ``listener``, which gets no other address later."""
     file = folder / f"{listener}.json"
     file.write_text(json.dumps(secured.client("app", listener)))
-    place = traffic.writing.enter_context(secured.box.place(side))
+    place = traffic.producer_contexts.enter_context(secured.box.place(side))
     producer = DistantProducer(place.command, file, f"app-through-{listener}")
-    traffic.producers[listener] = traffic.writing.enter_context(producer)
+    traffic.producers[listener] = traffic.producer_contexts.enter_context(producer)
 
 
 def leaving_by_listener(secured: SecuredBox) -> dict[str, bool]:
@@ -167,25 +167,28 @@ def test_a_listener_comes_and_another_one_moves_with_its_clients(
     box, folder = secured.box, tmp_path_factory.mktemp("clients")
     start_producer(traffic, secured, "outside", EXTERNAL, folder)
     client = secured.client("app", EXTERNAL)
-    old_identities, running = identities(box), ids(box)
-    changed = cluster(box)
-    internal, external = changed["listeners"]
+    old_identities, instance_ids = identities(box), ids(box)
+    new_settings = cluster(box)
+    internal, external = new_settings["listeners"]
     assert (internal["name"], external["name"], external["port"]) == (INTERNAL, EXTERNAL, PORT)
-    changed["listeners"] = [{**internal, "name": REPL, "port": 19192}, {**external, "port": NEW}]
-    secured.stack.configure(changed)
-    began = time.time()
+    new_settings["listeners"] = [
+        {**internal, "name": REPL, "port": 19192},
+        {**external, "port": NEW},
+    ]
+    secured.stack.configure(new_settings)
+    start_time = time.time()
     with update_with_replaced(secured, 1) as child:
         late_clients = {"app": (client, "app-orders")}
-        became = secured.write_results(secured.laptop, folder / "late.json", late_clients)
-        assert became == {"app": "written"}, "through the brokers that have not moved"
+        write_results = secured.write_results(secured.laptop, folder / "late.json", late_clients)
+        assert write_results == {"app": "written"}, "through the brokers that have not moved"
         os.killpg(child.pid, signal.SIGINT)
         child.communicate(timeout=PATIENCE)
         assert child.returncode != 0
     output = secured.stack.up()
     assert "step 1 of 3: REPL added next to INTERNAL; EXTERNAL at other" in output
-    assert power_and_sync_events(box, began) == rolling_events((1, 2, 3))
+    assert power_and_sync_events(box, start_time) == rolling_events((1, 2, 3))
     assert identities(box) == old_identities
-    assert {name for name, id in ids(box).items() if running[name] == id} == {NODES[10001]}
+    assert {name for name, id in ids(box).items() if instance_ids[name] == id} == {NODES[10001]}
     for name in BROKERS.values():
         assert "since clean shutdown file" in box.instances()[name].journal("kafka"), name
     assert leaving_by_listener(secured) == {INTERNAL: True, EXTERNAL: False, REPL: False}
@@ -194,26 +197,26 @@ def test_a_listener_comes_and_another_one_moves_with_its_clients(
 
 def test_brokers_reach_each_other_by_the_new_one(secured: SecuredBox) -> None:
     """The second step, in which a broker is killed."""
-    began = time.time()
+    start_time = time.time()
     with update_with_replaced(secured, 1) as child:
         secured.box.instances()[BROKERS[3]].run("systemctl", "kill", "--signal=KILL", "kafka")
-        reported, _ = child.communicate(timeout=PATIENCE)
+        output, _ = child.communicate(timeout=PATIENCE)
     if child.returncode:
-        reported = secured.stack.up()
-    assert "step 2 of 3: brokers reach each other through REPL; run again" in reported
-    assert power_and_sync_events(secured.box, began) == rolling_events((1, 2, 3))
+        output = secured.stack.up()
+    assert "step 2 of 3: brokers reach each other through REPL; run again" in output
+    assert power_and_sync_events(secured.box, start_time) == rolling_events((1, 2, 3))
 
 
 def test_an_unused_listener_is_removed_and_no_acknowledged_record_is_lost(
     secured: SecuredBox, traffic: Traffic, record_property: Callable[[str, object], None]
 ) -> None:
     """The third step, in which the CLI is killed."""
-    box, running = secured.box, ids(secured.box)
+    box, instance_ids = secured.box, ids(secured.box)
     broker = next(
         machine for machine in box.moto_state().machines.values() if machine.name == BROKERS[2]
     )
-    with box.place("inside") as inside:
-        command = inside.command(
+    with box.place("inside") as vpc_place:
+        command = vpc_place.command(
             "bash", "-c", f"exec 3<>/dev/tcp/{broker.private}/19092; sleep 600"
         )
         with subprocess.Popen(command) as client:
@@ -221,17 +224,17 @@ def test_an_unused_listener_is_removed_and_no_acknowledged_record_is_lost(
             client.kill()
         reason = (
             "listener INTERNAL would be removed, and has 1 connection of clients: "
-            f"1 from {inside.address}"
+            f"1 from {vpc_place.address}"
         )
         assert reason in output, output
-    assert ids(box) == running
+    assert ids(box) == instance_ids
     with update_with_replaced(secured, 1) as child:
-        below = psutil.Process(child.pid).children(recursive=True)
+        child_processes = psutil.Process(child.pid).children(recursive=True)
         child.send_signal(signal.SIGKILL)
-        psutil.wait_procs(below, 60)
+        psutil.wait_procs(child_processes, 60)
     assert "step 3 of 3: INTERNAL removed" in secured.stack.up("--refresh")
     assert leaving_by_listener(secured) == {REPL: False, EXTERNAL: False}
-    traffic.writing.close()
+    traffic.producer_contexts.close()
     outputs = secured.stack.project.outputs()
     for name, producer in traffic.producers.items():
         assert producer.failed == [] and len(producer.acknowledged) == producer.sent > 0

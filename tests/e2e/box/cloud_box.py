@@ -23,10 +23,10 @@ What a test can do besides:
     box.stack(folder, place)           the CLI runs in that place, and so does `prove: here`
     box.server                         moto itself; `box.archive` is served on `box.depot.url`
     box.images["…"]                    another image for the instance with that tag Name
-    box.engines["…"]                   Docker's options for one that has an engine of its own
+    box.engines["…"]                   Docker's options for an instance with its own engine
 
 Skipped: package installation (the image has every command), the metadata service (the seed and a
-stand-in around the real `aws` command), roles (moto lets everyone do everything), the way out by
+double around the real `aws` command), roles (moto lets everyone do everything), the way out by
 NAT and gateways, IPv6. The way from the VPC to an Elastic IP is closed.
 """
 
@@ -50,7 +50,7 @@ from tests.e2e.box.ground import Ground, Wire, ground
 from tests.e2e.box.horizons import BoxDns, Side, SideTable
 from tests.e2e.box.place import Place, place
 from tests.e2e.box.stack import BoxStack, template
-from tests.e2e.box.state import MotoState, look
+from tests.e2e.box.state import MotoState, read_state
 from tests.e2e.box.watch import Watch
 from tests.e2e.depot import Depot
 from tests.e2e.docker_engine import Engine
@@ -81,7 +81,7 @@ class CloudBox:
 
     def moto_state(self) -> MotoState:
         """moto's current state."""
-        return look(self.server)
+        return read_state(self.server)
 
     def instances(self) -> dict[str, Instance]:
         """The instances that were switched on and should run, by their tag Name."""

@@ -25,7 +25,7 @@ from tests.doubles.docker.install import install_docker_double
 from tests.e2e import aws_project
 from tests.e2e.box.cloud_box import CloudBox
 from tests.e2e.box.docker_hosts import give_engines, journals
-from tests.e2e.box.place import resolving
+from tests.e2e.box.place import with_resolver
 from tests.e2e.instance import Instance
 from toolchain.paths import ROOT
 
@@ -61,7 +61,7 @@ class CommandStack:
         """The exit status and the output of `make COMMAND`."""
         words = [sys.executable, "-m", "toolchain.stack", command, "--stack", self.name]
         completed = subprocess.run(
-            resolving(self.resolver, words),
+            with_resolver(self.resolver, words),
             cwd=ROOT,
             env=self.home.environment,
             stdin=subprocess.DEVNULL,
@@ -108,20 +108,20 @@ class CommandStack:
     def roll(self, instance: dict[str, Any]) -> None:
         """Changes the instances of all hosts, and checks that each broker was back before the next
         host changed."""
-        began = time.time()
+        start_time = time.time()
         self.cluster["hosts"]["aws"]["instance"] = instance
         self.configure()
         self.up()
-        changes = [change for change in self.box.fleet.power_changes if change.when > began]
+        changes = [change for change in self.box.fleet.power_changes if change.when > start_time]
         expected = [
             (action, self.instance_name(host)) for host in HOSTS for action in ("off", "on")
         ]
         assert [(change.action, change.name) for change in changes] == expected
         stops = {change.name: change.when for change in changes if change.action == "off"}
-        for (broker, host), following in zip(BROKERS.items(), HOSTS[1:], strict=False):
-            assert self.was_unfenced(broker, host, began) < stops[self.instance_name(following)]
+        for (broker, host), next_host in zip(BROKERS.items(), HOSTS[1:], strict=False):
+            assert self.unfenced_at(broker, host, start_time) < stops[self.instance_name(next_host)]
 
-    def was_unfenced(self, broker: str, host: str, since: float) -> float:
+    def unfenced_at(self, broker: str, host: str, since: float) -> float:
         """When the first start of ``broker`` after ``since`` ended (s since the epoch)."""
         output = self.host(host).run(
             "sh", "-c", f"docker logs --timestamps --since={int(since)} {broker} 2>&1"

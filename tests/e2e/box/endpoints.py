@@ -51,7 +51,7 @@ def endpoints(server: Moto, vpc: str, moto_state: MotoState) -> tuple[Endpoint, 
     for description in descriptions:
         if description["VpcEndpointType"] != "Interface" or description["State"] == "deleted":
             continue
-        behind = [
+        targets = [
             balancer
             for balancer in moto_state.balancers
             if balancer.balancer.arn in services.get(description["ServiceName"], ())
@@ -61,8 +61,8 @@ def endpoints(server: Moto, vpc: str, moto_state: MotoState) -> tuple[Endpoint, 
                 description["VpcEndpointId"],
                 endpoint_addresses(ec2, description),
                 frozenset(group["GroupId"] for group in description["Groups"]),
-                behind[0].balancer.private[0] if behind else "",
-                tuple(sorted(port for balancer in behind for port in balancer.ports)),
+                targets[0].balancer.private[0] if targets else "",
+                tuple(sorted(port for balancer in targets for port in balancer.ports)),
             )
         )
     return tuple(found_endpoints)
@@ -82,27 +82,27 @@ class Endpoints:
     engine: Engine
     server: Moto
     vpc: OtherVpc
-    _played: dict[str, EndpointContainer] = field(default_factory=dict)
+    _containers: dict[str, EndpointContainer] = field(default_factory=dict)
 
     def follow(self, moto_state: MotoState) -> None:
         """Makes the containers match moto and ``moto_state``."""
         wanted_endpoints = {
             endpoint.id: endpoint for endpoint in endpoints(self.server, self.vpc.id, moto_state)
         }
-        for id in self._played.keys() - wanted_endpoints.keys():
+        for id in self._containers.keys() - wanted_endpoints.keys():
             self._remove(id)
         for id, endpoint in wanted_endpoints.items():
-            if id not in self._played:
-                self._played[id] = self._create_container(endpoint)
-            self._apply_rules(self._played[id], endpoint, moto_state)
+            if id not in self._containers:
+                self._containers[id] = self._create_container(endpoint)
+            self._apply_rules(self._containers[id], endpoint, moto_state)
 
     def close(self) -> None:
         """Remove all containers."""
-        for id in list(self._played):
+        for id in list(self._containers):
             self._remove(id)
 
     def _remove(self, id: str) -> None:
-        self.engine.run("rm", "--force", "--volumes", self._played.pop(id).container)
+        self.engine.run("rm", "--force", "--volumes", self._containers.pop(id).container)
 
     def _create_container(self, endpoint: Endpoint) -> EndpointContainer:
         box, wire = self.vpc.box, self.vpc.wire
@@ -123,7 +123,7 @@ class Endpoints:
         return EndpointContainer(name, pid)
 
     def _apply_rules(
-        self, played: EndpointContainer, endpoint: Endpoint, moto_state: MotoState
+        self, container: EndpointContainer, endpoint: Endpoint, moto_state: MotoState
     ) -> None:
         groups = [moto_state.groups[id] for id in sorted(endpoint.groups)]
         guard = firewall.packet_rules(groups, moto_state.members, self.vpc.wire.gateway)
@@ -138,6 +138,6 @@ class Endpoints:
                 )
         lines += ["-A POSTROUTING -o eth1 -j MASQUERADE", "COMMIT"]
         rules = firewall.before_routing(guard, apart) + "\n".join(lines) + "\n"
-        if rules != played.rules:
-            firewall.apply(rules, played.pid)
-            played.rules = rules
+        if rules != container.rules:
+            firewall.apply(rules, container.pid)
+            container.rules = rules

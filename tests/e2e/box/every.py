@@ -34,7 +34,7 @@ def test_it_is_proved_from_both_sides(
 ) -> None:
     settings, sides = SIDES[option]
     stack = box.stack(tmp_path / "stack")
-    stack.configure(box.cluster(3, **settings, **named(box, naming)))
+    stack.configure(box.cluster(3, **settings, **naming_settings(box, naming)))
     stack.up()
     assert passed_cells(stack.validate(tmp_path)) == {(*side, id) for side in sides for id in IDS}
     assert "unchanged" in stack.up("--expect-no-changes")
@@ -43,7 +43,7 @@ def test_it_is_proved_from_both_sides(
     assert box.fleet.remaining == []
 
 
-def named(box: CloudBox, naming: str) -> dict[str, Any]:
+def naming_settings(box: CloudBox, naming: str) -> dict[str, Any]:
     if naming == "aws":
         return {}
     zone = {"name": "kafka.example.com", "public_zone_id": box.public_zone("example.com")}
@@ -117,7 +117,7 @@ def test_an_internal_balancer_with_a_name_of_the_zone(box: CloudBox, tmp_path: P
     clients = {"ranges": {"apps": str(box.ground.vpc.clients)}}
     stack = box.stack(tmp_path / "stack")
     settings = {"listeners": listeners, "place": "private", "expose": "nlb", "clients": clients}
-    stack.configure(box.cluster(2, **settings, **named(box, "zone")))
+    stack.configure(box.cluster(2, **settings, **naming_settings(box, "zone")))
     stack.up()
     name, (forwarding,) = "kafka.kafka.example.com", box.moto_state().balancers
     contract = tmp_path / "contract.json"

@@ -42,10 +42,10 @@ def _lines(chain: str, peer: str, permissions: list[Any], members: Members) -> I
         for pair in permission.get("UserIdGroupPairs", []):
             peers += members.get(pair["GroupId"], ())
         for address in peers:
-            yield f"-A {chain} {peer} {address}{_what(permission)} -j ACCEPT\n"
+            yield f"-A {chain} {peer} {address}{_match_options(permission)} -j ACCEPT\n"
 
 
-def _what(permission: Any) -> str:
+def _match_options(permission: Any) -> str:
     protocol = permission["IpProtocol"]
     if protocol == "-1":
         return ""
@@ -70,11 +70,11 @@ def before_routing(rules: str, first_rules: Sequence[str] = ()) -> str:
     """
     lines = ["*mangle", *first_rules]
     for line in rules.splitlines():
-        changed = line.replace("INPUT", "PREROUTING").replace("OUTPUT", "POSTROUTING")
-        if changed.startswith((":PREROUTING", ":POSTROUTING")):
-            lines.insert(1, changed)
-        elif changed.startswith("-A ") and not changed.endswith("lo -j ACCEPT"):
-            lines.append(changed)
+        forwarded_rule = line.replace("INPUT", "PREROUTING").replace("OUTPUT", "POSTROUTING")
+        if forwarded_rule.startswith((":PREROUTING", ":POSTROUTING")):
+            lines.insert(1, forwarded_rule)
+        elif forwarded_rule.startswith("-A ") and not forwarded_rule.endswith("lo -j ACCEPT"):
+            lines.append(forwarded_rule)
     return "\n".join((*lines, "COMMIT")) + "\n"
 
 

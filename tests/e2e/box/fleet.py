@@ -37,7 +37,7 @@ class PowerChange:
     """Seconds since the epoch."""
     action: Literal["on", "off"]
     name: str
-    """Its tag Name."""
+    """The instance's tag Name."""
 
 
 @dataclass
@@ -47,7 +47,7 @@ class InstanceContainer:
     instance: Instance
     name: str
     running: bool = True
-    launched: float = 0.0
+    launch_time: float = 0.0
     """The start of the container's current boot: moto may stop and start a machine between two
     checks."""
     pid: int = 0
@@ -77,13 +77,13 @@ class Fleet:
         self._image, self._mark, self._folder = image, mark, folder
         self.power_changes: list[PowerChange] = []
         """The changes, in order."""
-        self._booted: dict[str, InstanceContainer] = {}
+        self._containers: dict[str, InstanceContainer] = {}
         self._disks: dict[str, tuple[Volume, contextlib.ExitStack]] = {}
 
     def instance(self, id: str) -> Instance | None:
         """The instance, as soon as it was switched on."""
-        booted = self._booted.get(id)
-        return booted.instance if booted else None
+        container = self._containers.get(id)
+        return container.instance if container else None
 
     def disk(self, id: str) -> Volume:
         """The block device of a volume that was attached once."""
@@ -92,13 +92,16 @@ class Fleet:
     @property
     def remaining(self) -> list[str]:
         """Containers and volumes that exist."""
-        return [*(booted.instance.container for booted in self._booted.values()), *self._disks]
+        return [
+            *(container.instance.container for container in self._containers.values()),
+            *self._disks,
+        ]
 
     def follow(self, moto_state: MotoState) -> None:
         """Makes containers and disks match ``moto_state``."""
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            terminated = [id for id in self._booted if id not in moto_state.machines]
-            list(pool.map(self._terminate, terminated))
+            terminated_ids = [id for id in self._containers if id not in moto_state.machines]
+            list(pool.map(self._terminate, terminated_ids))
             for id in [id for id in self._disks if id not in moto_state.volumes]:
                 self._disks.pop(id)[1].close()
             for id, (disk, _) in self._disks.items():
@@ -116,47 +119,49 @@ class Fleet:
 
     def close(self) -> None:
         """Switch all instances off, and remove containers and disks."""
-        for id in list(self._booted):
+        for id in list(self._containers):
             self._remove(id)
         for _, stack in self._disks.values():
             stack.close()
         self._disks.clear()
 
     def _terminate(self, id: str) -> None:
-        self._stop(self._booted[id])
+        self._stop(self._containers[id])
         self._remove(id)
 
     def _remove(self, id: str) -> None:
-        self._booted.pop(id).instance.remove()
+        self._containers.pop(id).instance.remove()
 
-    def _stop(self, booted: InstanceContainer) -> None:
-        if booted.running:
-            self.power_changes.append(PowerChange(time.time(), "off", booted.name))
-        self._engine.run("stop", f"--time={STOP_SECONDS}", booted.instance.container)
-        booted.running = False
+    def _stop(self, container: InstanceContainer) -> None:
+        if container.running:
+            self.power_changes.append(PowerChange(time.time(), "off", container.name))
+        self._engine.run("stop", f"--time={STOP_SECONDS}", container.instance.container)
+        container.running = False
 
     def _settle(self, machine: Machine, moto_state: MotoState) -> None:
-        booted = self._booted.get(machine.id)
-        if booted is None:
+        container = self._containers.get(machine.id)
+        if container is None:
             if not machine.running:
                 return
-            booted = self._booted[machine.id] = self._create_container(machine)
-        elif booted.running and not (machine.running and machine.launched == booted.launched):
-            self._stop(booted)
-        self._connect(booted, machine.elastic)
+            container = self._containers[machine.id] = self._create_container(machine)
+        elif container.running and not (
+            machine.running and machine.launch_time == container.launch_time
+        ):
+            self._stop(container)
+        self._connect(container, machine.elastic)
         if not machine.running:
             return
-        if not booted.pid or not booted.running:
+        if not container.pid or not container.running:
             self.power_changes.append(PowerChange(time.time(), "on", machine.name))
-            self._engine.run("start", booted.instance.container)
-            booted.running, booted.launched = True, machine.launched
-        state = self._state(booted)
+            self._engine.run("start", container.instance.container)
+            container.running, container.launch_time = True, machine.launch_time
+        state = self._state(container)
         assert state["Running"], f"{machine.id} has switched itself off"
-        if state["Pid"] != booted.pid:
-            booted.pid, booted.rules, booted.volumes = state["Pid"], "", set()
-        self._guard(booted, machine, moto_state)
-        for id in machine.volumes.keys() - booted.volumes:
-            self._attach(booted, self.disk(id))
+        if state["Pid"] != container.pid:
+            container.pid, container.rules, container.volumes = state["Pid"], "", set()
+        self._guard(container, machine, moto_state)
+        for id in machine.volumes.keys() - container.volumes:
+            self._attach(container, self.disk(id))
 
     def _create_container(self, machine: Machine) -> InstanceContainer:
         """A container that has not been started yet."""
@@ -164,20 +169,20 @@ class Fleet:
         folder = self._folder / machine.id
         folder.mkdir()
         seed = Seed(folder, user_data(self._server, machine.id), machine.id, hostname)
-        reported = {
+        etc_files = {
             # Docker must not know the name: it would tell it on the other network, too
             "hostname": f"{hostname}\n",
             "hosts": "127.0.0.1 localhost\n",
             "resolv.conf": f"nameserver {vpc.gateway}\nsearch {hostname.partition('.')[2]}\n",
-            "aws-stand-in": f"{self._server.url}\n",
+            "aws-double": f"{self._server.url}\n",
         }
         options = [
             *RUN_OPTIONS,
             *self._engines.get(machine.name, ()),
-            *seed.written(),
+            *seed.write_files(),
             f"--device-cgroup-rule={LOOP_DEVICES}",
         ]
-        for name, text in reported.items():
+        for name, text in etc_files.items():
             (folder / name).write_text(text)
             options.append(f"--volume={folder / name}:/etc/{name}")
         instance = Instance(self._engine, f"earshot-box-{self._mark}-{machine.id}", machine.id)
@@ -199,23 +204,25 @@ class Fleet:
             self._engine.run("network", "connect", f"--ip={elastic}", outside, container)
         booted.elastic = elastic
 
-    def _guard(self, booted: InstanceContainer, machine: Machine, moto_state: MotoState) -> None:
+    def _guard(self, container: InstanceContainer, machine: Machine, moto_state: MotoState) -> None:
         groups = [moto_state.groups[id] for id in sorted(machine.groups) if id in moto_state.groups]
         rules = firewall.packet_rules(groups, moto_state.members, self._ground.vpc.gateway)
         if machine.name in self._engines:
             rules = firewall.before_docker(rules)
-        if rules != booted.rules:
-            firewall.apply(rules, booted.pid)
-            booted.rules = rules
+        if rules != container.rules:
+            firewall.apply(rules, container.pid)
+            container.rules = rules
 
-    def _attach(self, booted: InstanceContainer, disk: Volume) -> None:
+    def _attach(self, container: InstanceContainer, disk: Volume) -> None:
         """Attaches a volume to a running container, as EC2 does."""
         number = disk.device.name.removeprefix("loop")
         node = disk.device_in_instance()
         script = 'mkdir -p "${1%/*}" && mknod "$1" b 7 "$2"'
-        booted.instance.run("sh", "-c", script, "sh", node, number)
-        booted.volumes.add(disk.id)
+        container.instance.run("sh", "-c", script, "sh", node, number)
+        container.volumes.add(disk.id)
 
-    def _state(self, booted: InstanceContainer) -> Any:
-        output = self._engine.run("inspect", "--format={{json .State}}", booted.instance.container)
+    def _state(self, container: InstanceContainer) -> Any:
+        output = self._engine.run(
+            "inspect", "--format={{json .State}}", container.instance.container
+        )
         return json.loads(output)

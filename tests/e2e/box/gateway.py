@@ -21,7 +21,7 @@ class Gateway:
 
     inside: Place
     outside: str
-    """Its address outside."""
+    """The gateway's address outside."""
     file: Path
     _process: subprocess.Popen[bytes] | None = None
 
@@ -71,5 +71,5 @@ def gateway(box: CloudBox, folder: Path) -> Iterator[Gateway]:
 
 
 def gateway_address(box: CloudBox) -> str:
-    """Its address in the VPC, which brokers admit."""
+    """The gateway's address in the VPC. Security groups admit it to brokers."""
     return str(box.ground.vpc.clients[240])

@@ -26,7 +26,7 @@ from tests.e2e.box.state import addresses, endpoint_addresses
 Side = Literal["inside", "outside"]
 Addresses = tuple[str, ...]
 FRESH_SECONDS = 1.0
-"""How long found records are cached. A missing record is always read again."""
+"""Seconds that a record is cached. A missing record is always read again."""
 
 
 @dataclass

@@ -97,10 +97,10 @@ def other_vpc(box: CloudBox, name: str) -> Iterator[OtherVpc]:
         box_dns = BoxDns(box.server, wire.range, box.ground.elastic)
         cleanup.enter_context(dns_server(SideTable(box_dns, "inside"), wire.gateway, 53))
         cleanup.enter_context(routed(box, vpc))
-        played = Endpoints(box.engine, box.server, vpc)
-        cleanup.callback(played.close)
-        box.watch.followers.append(played)
-        cleanup.callback(box.watch.followers.remove, played)
+        endpoint_containers = Endpoints(box.engine, box.server, vpc)
+        cleanup.callback(endpoint_containers.close)
+        box.watch.followers.append(endpoint_containers)
+        cleanup.callback(box.watch.followers.remove, endpoint_containers)
         yield vpc
 
 
@@ -140,34 +140,34 @@ def peered_routes(server: Moto, vpc: IPv4Network) -> set[IPv4Network]:
 
 @dataclass
 class Routes:
-    """The packet rules of one other VPC, in a chain of its own."""
+    """The packet rules of one other VPC, in its own chain."""
 
     server: Moto
     chain: str
     own_range: IPv4Network
     brokers: IPv4Network
-    applied: tuple[tuple[IPv4Network, IPv4Network], ...] = ()
+    applied_routes: tuple[tuple[IPv4Network, IPv4Network], ...] = ()
 
     def follow(self, moto_state: MotoState) -> None:
         """Forwards packets according to the route tables of both VPCs."""
         ways = [(self.own_range, self.brokers), (self.brokers, self.own_range)]
         open_ways = tuple(way for way in ways if way[1] in peered_routes(self.server, way[0]))
-        if open_ways == self.applied:
+        if open_ways == self.applied_routes:
             return
         _iptables("--flush", self.chain)
         for source, target in open_ways:
             _iptables("-A", self.chain, f"-s {source} -d {target} -j ACCEPT")
-        self.applied = open_ways
+        self.applied_routes = open_ways
 
 
 @contextlib.contextmanager
 def routed(box: CloudBox, vpc: OtherVpc) -> Iterator[None]:
-    """Its packet rules, which the box keeps equal to the routes."""
+    """The VPC's packet rules, which the box keeps equal to the routes."""
     brokers, own_range = box.ground.vpc.range, vpc.wire.range
     chain = f"BOX-{secrets.token_hex(4)}"
     jump = ("DOCKER-USER", f"-j {chain}")
     # no address is translated between them, as the engine does for all that leaves a network
-    plain = [("POSTROUTING", f"-s {source} -d {target} -j ACCEPT")
+    accepted_traffic = [("POSTROUTING", f"-s {source} -d {target} -j ACCEPT")
              for source, target in ((own_range, brokers), (brokers, own_range))]  # fmt: skip
     routes = Routes(box.server, chain, own_range, brokers)
     with contextlib.ExitStack() as cleanup:
@@ -176,7 +176,7 @@ def routed(box: CloudBox, vpc: OtherVpc) -> Iterator[None]:
         cleanup.callback(_iptables, "--flush", chain)
         _iptables("-I", *jump)
         cleanup.callback(_iptables, "-D", *jump)
-        for rule in plain:
+        for rule in accepted_traffic:
             _iptables("-t nat -I", *rule)
             cleanup.callback(_iptables, "-t nat -D", *rule)
         box.watch.followers.append(routes)

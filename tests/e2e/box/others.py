@@ -101,7 +101,7 @@ class OtherBrokers:
         return report_by(self.folder, command, place.command, "--contract", str(file), *words)
 
     def failures(self, vantage: str) -> dict[int, tuple[Any, str]]:
-        """By broker, the stage at which the doctor fails there, and the cause."""
+        """The stage at which the doctor fails at ``vantage``, and the cause, by broker."""
         return failures(self.report_at("doctor", vantage))
 
     @contextlib.contextmanager
@@ -181,13 +181,15 @@ def others(box: CloudBox, image: str, folder: Path) -> Iterator[OtherBrokers]:
 
 
 @contextlib.contextmanager
-def _broker(of: OtherBrokers, id: int, image: str) -> Iterator[None]:
-    box, vpc = of.box, of.box.ground.vpc
+def _broker(other_brokers: OtherBrokers, id: int, image: str) -> Iterator[None]:
+    box, vpc = other_brokers.box, other_brokers.box.ground.vpc
     name = f"earshot-box-{box.mark}-others-{id}"
-    variables = of.project.outputs()["environment"][str(id)] | {"KAFKA_HEAP_OPTS": "-Xmx256m"}
-    options = [f"--name={name}", f"--network={vpc.name}", f"--ip={of.addresses[id]}"]
+    variables = other_brokers.project.outputs()["environment"][str(id)] | {
+        "KAFKA_HEAP_OPTS": "-Xmx256m"
+    }
+    options = [f"--name={name}", f"--network={vpc.name}", f"--ip={other_brokers.addresses[id]}"]
     options += [f"--env={key}={value}" for key, value in variables.items()]
-    resolver = of.places["vpc"][0].resolver
+    resolver = other_brokers.places["vpc"][0].resolver
     options.append(f"--volume={resolver}:/etc/resolv.conf:ro")
     box.engine.run("run", "--detach", *options, image)
     try:

@@ -27,13 +27,13 @@ class Place:
 
     def run(self, *command: str, input_text: str = "", seconds: float = 120) -> str:
         """The output of ``command`` in the container, which must succeed."""
-        completed = self.tried(*command, input_text=input_text, seconds=seconds)
+        completed = self.attempt(*command, input_text=input_text, seconds=seconds)
         assert completed.returncode == 0, (
             f"{' '.join(command)}: {completed.stdout}{completed.stderr}"
         )
         return completed.stdout
 
-    def tried(
+    def attempt(
         self, *command: str, input_text: str = "", seconds: float = 120
     ) -> subprocess.CompletedProcess[str]:
         """The finished process of ``command``, with any exit status."""
@@ -49,8 +49,8 @@ class Place:
         return Client(kcat, tuple(self.command(sys.executable, "-m", "earshot")))
 
     def opens(self, host: str, port: int) -> bool:
-        """Whether `nc -vz` can connect."""
-        completed = self.tried("nc", "-vz", "-w", "3", host, str(port))
+        """True if `nc -vz` can connect."""
+        completed = self.attempt("nc", "-vz", "-w", "3", host, str(port))
         assert (completed.returncode == 0) == ("succeeded!" in completed.stderr), completed.stderr
         return completed.returncode == 0
 
@@ -61,10 +61,10 @@ class Place:
     def command(self, *command: str) -> Sequence[str]:
         """``command`` as a program of this machine, with the network and DNS of this place."""
         in_namespace = ("nsenter", "--net", f"--target={self.pid}")
-        return (*in_namespace, *resolving(self.resolver, command))
+        return (*in_namespace, *with_resolver(self.resolver, command))
 
 
-def resolving(resolver: Path, command: Sequence[str]) -> Sequence[str]:
+def with_resolver(resolver: Path, command: Sequence[str]) -> Sequence[str]:
     """``command`` as a program of this machine that has ``resolver`` as its /etc/resolv.conf."""
     return ("unshare", "--mount", "sh", "-c", _RESOLVING, "sh", str(resolver), *command)
 

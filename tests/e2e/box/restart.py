@@ -65,15 +65,15 @@ def brokers(box: CloudBox, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 def producers(brokers: Brokers, folder: Path) -> Iterator[dict[str, DistantProducer]]:
     """One producer inside on INTERNAL and one outside on EXTERNAL, until the block ends."""
     outputs, producers_by_listener = brokers.stack.project.outputs(), dict[str, DistantProducer]()
-    with contextlib.ExitStack() as writing:
+    with contextlib.ExitStack() as contexts:
         for side, listener in (("inside", "INTERNAL"), ("outside", "EXTERNAL")):
             file = folder / f"{listener}.json"
             file.write_text(json.dumps({"bootstrap.servers": outputs[f"bootstrap_{listener}"]}))
-            place = writing.enter_context(
+            place = contexts.enter_context(
                 brokers.box.place("inside" if side == "inside" else "outside")
             )
             producer = DistantProducer(place.command, file, f"through-{listener}")
-            producers_by_listener[listener] = writing.enter_context(producer)
+            producers_by_listener[listener] = contexts.enter_context(producer)
         yield producers_by_listener
 
 
@@ -84,7 +84,7 @@ def test_another_type_restarts_one_broker_at_a_time_and_no_record_is_lost(
     old_identities, running = identities(box), ids(box)
     boots = {id: brokers.report(id).booted for id in BROKERS}
     brokers.configure(instance={"type": "t4g.large"})
-    with producers(brokers, tmp_path) as writing:
+    with producers(brokers, tmp_path) as contexts:
         since = time.time()
         brokers.stack.up()
         seconds = time.time() - since
@@ -98,7 +98,7 @@ def test_another_type_restarts_one_broker_at_a_time_and_no_record_is_lost(
     }
     assert types == {"t4g.large"}
     assert all((brokers.report(id).booted or 0) > (boots[id] or 0) for id in BROKERS)
-    for name, producer in writing.items():
+    for name, producer in contexts.items():
         assert producer.failed == [] and len(producer.acknowledged) == producer.sent > 0
         assert_all_read(producer.acknowledged, producer.records)
         record_property(

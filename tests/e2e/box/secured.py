@@ -39,7 +39,7 @@ STATE = Path(".earshot", "stacks", STACK)
 
 @dataclass
 class SecuredBox:
-    """The deployed stack, proved once from outside, and what was visible of processes meanwhile."""
+    """The deployed stack, proved once from outside, and the texts of processes meanwhile."""
 
     box: CloudBox
     stack: BoxStack
@@ -48,7 +48,7 @@ class SecuredBox:
     """The resources before the stack."""
     process_texts: set[str] = field(default_factory=set)
     attack: Attack = field(default_factory=Attack)
-    """What another user of the laptop got meanwhile."""
+    """The answers and files that another user of the laptop got meanwhile."""
 
     @property
     def folder(self) -> Path:
@@ -68,7 +68,7 @@ class SecuredBox:
         """The secrets, by file or parameter."""
         secrets = secrets_in(self.store.folder)
         lines = self.parameter("users").splitlines()
-        # a user's password in base64, as the instance is told
+        # a user's password in base64, as in the instance's parameter
         return secrets | {line: line.split()[2] for line in lines if line.startswith("password")}
 
     def current_secrets(self) -> dict[str, str]:

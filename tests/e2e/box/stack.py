@@ -64,7 +64,7 @@ def report_by(
 
 
 def failures(report: Report) -> dict[int, tuple[Stage | None, str]]:
-    """By broker, the failed stage and the cause."""
+    """The failed stage and the cause, by broker."""
     return {
         cell.broker: (cell.failed_stage, cell.cause.kind if cell.cause else "")
         for cell in report.cells

@@ -20,13 +20,13 @@ class Machine:
     id: str
     name: str
     running: bool
-    launched: float
+    launch_time: float
     """When EC2 last started it, in seconds since the epoch."""
     private: str
     elastic: str
-    """Its Elastic IP; empty without one."""
+    """The machine's Elastic IP, or an empty string."""
     volumes: Mapping[str, int]
-    """Its data volumes by id, in GiB."""
+    """The sizes of the machine's data volumes in GiB, by volume id."""
     groups: frozenset[str]
 
 
@@ -35,7 +35,7 @@ class MotoState:
     """Instances, volumes, groups and balancers."""
 
     machines: Mapping[str, Machine]
-    """By instance id."""
+    """The machines by instance id."""
     volumes: Mapping[str, int]
     """The size of every volume, attached or not, in GiB."""
     groups: Mapping[str, Any]
@@ -45,7 +45,7 @@ class MotoState:
     balancers: tuple[Forwarding, ...] = ()
 
 
-def look(server: Moto) -> MotoState:
+def read_state(server: Moto) -> MotoState:
     ec2 = server.client("ec2")
     # before the targets of balancers: a target that leaves before its machine stops is seen to
     instances = list(_instances(ec2))
@@ -66,7 +66,7 @@ def look(server: Moto) -> MotoState:
     machines = {}
     for instance in instances:
         private = instance["PrivateIpAddress"]
-        attached = [
+        volume_mappings = [
             mapping["Ebs"]["VolumeId"]
             for mapping in instance["BlockDeviceMappings"]
             if mapping["DeviceName"] != instance["RootDeviceName"]
@@ -77,10 +77,10 @@ def look(server: Moto) -> MotoState:
                 (tag["Value"] for tag in instance.get("Tags", []) if tag["Key"] == "Name"), ""
             ),
             running=instance["State"]["Name"] == "running",
-            launched=instance["LaunchTime"].timestamp(),
+            launch_time=instance["LaunchTime"].timestamp(),
             private=private,
             elastic=elastic.get(private, ""),
-            volumes={id: sizes[id] for id in attached if id in sizes},
+            volumes={id: sizes[id] for id in volume_mappings if id in sizes},
             groups=groups_at.get(private, frozenset()),
         )
     return MotoState(

@@ -63,9 +63,9 @@ def with_empty_stack(box: CloudBox, docker_engine: Engine) -> CloudBox:
 
 
 def test_an_update_is_proved_from_inside_the_vpc_and_from_beyond(
-    prepared: CloudBox, tmp_path: Path
+    validator_box: CloudBox, tmp_path: Path
 ) -> None:
-    box = prepared
+    box = validator_box
     old_holdings = box.server.holdings()
     with box.place("outside") as laptop:
         stack = box.stack(tmp_path / "stack", laptop)
@@ -97,8 +97,10 @@ def test_an_update_is_proved_from_inside_the_vpc_and_from_beyond(
             if machine.name == "test-validator"
         )
         assert not machine_of_validator.elastic
-        inside = next(vantage for vantage in report.vantages if vantage.name == "internal")
-        assert inside.kind == "remote" and inside.where.startswith(
+        internal_vantage = next(
+            vantage for vantage in report.vantages if vantage.name == "internal"
+        )
+        assert internal_vantage.kind == "remote" and internal_vantage.where.startswith(
             "ip-" + machine_of_validator.private.replace(".", "-")
         )
         validator = box.instance("test-validator")

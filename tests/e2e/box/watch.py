@@ -10,7 +10,7 @@ from tests.doubles.aws.cloud import ClientError
 from tests.doubles.aws.server import MotoServer
 from tests.e2e.box.balancers import Balancers
 from tests.e2e.box.fleet import Fleet
-from tests.e2e.box.state import MotoState, look
+from tests.e2e.box.state import MotoState, read_state
 
 LOOK_SECONDS = 1.0
 """Seconds between two reads of moto's state: six requests, which cost both processes 70 ms, and
@@ -68,7 +68,7 @@ class Watch:
                     return
                 self._begun += 1
             try:
-                moto_state = look(self._server)
+                moto_state = read_state(self._server)
                 for follower in list(self.followers):
                     follower.follow(moto_state)
                 self._balancers.follow(moto_state)

@@ -173,11 +173,11 @@ class Ways:
         return self.run(command, place, "--contract", str(contract), *words)
 
     def run(self, command: str, place: Place, *words: str) -> Report:
-        """The same with the options in ``words``."""
+        """Like `report_at`, but with the options in ``words``."""
         return self.report_by(command, place.command, *words)
 
     def report_by(self, command: str, wrap: Callable[..., Sequence[str]], *words: str) -> Report:
-        """The same, run by the command from ``wrap``."""
+        """Like `run`, but with the command from ``wrap``."""
         client_options = ("--client-config", str(self.validator))
         return report_by(self.folder, command, wrap, *client_options, *words)
 

@@ -24,7 +24,7 @@ LABEL = "earshot-test.digest"
 IMAGES = "images.tar"
 CONTEXT = Path(__file__).parent / "kafka"
 OLDEST = 4
-# The scripts of Kafka's that one may want in a health check or a test, and what they run.
+# Kafka's scripts for health checks and tests, and the classes that they run.
 SCRIPTS = {
     "kafka-acls": "org.apache.kafka.tools.AclCommand",
     "kafka-broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
@@ -41,14 +41,15 @@ SCRIPTS = {
 
 
 def kafka_image(engine: Engine, version: str = jars.KAFKA_VERSION) -> str:
-    """The substitute of ``apache/kafka:<version>`` (4.0 or newer). Returns its name, which is never
-    the official one.
+    """Builds a double of ``apache/kafka:<version>`` (4.0 or newer). Returns its name.
+
+    It never has the name of the official image.
 
     It is a real broker with the image's start-up rules, and has kcat and network tools in addition.
     """
     if int(version.partition(".")[0]) < OLDEST:
-        raise ValueError(f"a stand-in for Kafka {version}: only for {OLDEST}.0 and newer")
-    name = f"earshot-test/apache-kafka-stand-in:{version}"
+        raise ValueError(f"a double of Kafka {version}: only for {OLDEST}.0 and newer")
+    name = f"earshot-test/apache-kafka-double:{version}"
     files = {
         path.relative_to(CONTEXT).as_posix(): path.read_bytes()
         for path in CONTEXT.rglob("*")
@@ -61,7 +62,7 @@ def kafka_image(engine: Engine, version: str = jars.KAFKA_VERSION) -> str:
 
 
 def kafka_scripts() -> dict[str, bytes]:
-    """Kafka's command-line tools as `bin/<name>.sh`; they run beside `libs`."""
+    """Kafka's command-line tools as `bin/<name>.sh`, with `libs` in the same folder."""
     files = {}
     for script, kind in SCRIPTS.items():
         line = f'exec "$(dirname "$0")/kafka-run-class.sh" {kind} "$@"'
@@ -73,7 +74,7 @@ def instance_image(engine: Engine) -> str:
     """A machine with systemd and cloud-init, for `tests/e2e/instance.py`.
 
     It has class-data archives for the Kafka of `tests/e2e/kafka_archive.py`, which has the jars of
-    the stand-in for ``apache/kafka`` in the same place.
+    the double of ``apache/kafka`` in the same place.
     """
     name = "earshot-test/instance:latest"
     folder = CONTEXT.with_name("instance")
@@ -83,7 +84,7 @@ def instance_image(engine: Engine) -> str:
 
 
 def docker_host_image(engine: Engine) -> str:
-    """A machine like `instance_image` with a Docker engine, which does not start by itself."""
+    """A machine like `instance_image` with a Docker engine, which does not start at boot."""
     name = "earshot-test/docker-host:latest"
     folders = [CONTEXT.with_name(folder) for folder in ("instance", "docker-host")]
     files = {path.name: path.read_bytes() for folder in folders for path in folder.iterdir()}
@@ -134,11 +135,11 @@ def validator_images(engine: Engine) -> tuple[str, str]:
     parent, files = base_image(engine), image.context()
     packages, digest = image.packages_digest(files, parent), image.digest_of(files, parent)
     stage = f"earshot-test/validator-packages:{packages}"
-    name, stored = f"{image.NAME}:{earshot.__version__}-{digest}", _stored(stage)
+    name, stored_folder = f"{image.NAME}:{earshot.__version__}-{digest}", _stored_folder(stage)
     with _one_at_a_time(), contextlib.closing(engine.client()) as client:
         if client.images.list(name):
             return parent, name
-        if _loaded(engine, stored):
+        if _load(engine, stored_folder):
             dockerfile = files["Dockerfile"]
             last_stage = dockerfile[dockerfile.index(b"COPY jars/") :]
             remade = {**files, "Dockerfile": f"FROM {stage}\n".encode() + last_stage}
@@ -150,7 +151,7 @@ def validator_images(engine: Engine) -> tuple[str, str]:
                 if image.LABEL not in built.labels:
                     built.tag(stage)
             if client.images.list(stage):
-                _keep(engine, stored, stage)
+                _keep(engine, stored_folder, stage)
         with contextlib.suppress(docker.errors.ImageNotFound):
             client.images.remove(stage, noprune=True)  # `remove_old` keeps an image with this tag
     return parent, name
@@ -167,7 +168,7 @@ def _build(
 ) -> None:
     """Builds ``name`` on `base_image`; ``arguments`` of its Dockerfile are names of images.
 
-    If it is ``kept``, it comes from the cache, or goes there once it is built.
+    If it is ``is_cached``, it comes from the cache, or goes there once it is built.
     """
     parent = base.name(further)
     with contextlib.closing(engine.client()) as client:
@@ -176,18 +177,18 @@ def _build(
     for path in sorted(files):
         content_hash.update(path.encode() + b"\0" + hashlib.sha256(files[path]).digest())
     digest = content_hash.hexdigest()
-    stored = _stored(f"{name}-{digest[:12]}")
+    stored_folder = _stored_folder(f"{name}-{digest[:12]}")
     with _one_at_a_time(), contextlib.closing(engine.client()) as client:
         if _digest(client, name) == digest:
             return
-        if is_cached and _loaded(engine, stored) and _digest(client, name) == digest:
+        if is_cached and _load(engine, stored_folder) and _digest(client, name) == digest:
             return
     base_image(engine, further)
     with _one_at_a_time(), contextlib.closing(engine.client()) as client:
         if _digest(client, name) != digest:
             _build_from(client, files, name, {LABEL: digest}, {"BASE": parent, **(arguments or {})})
             if is_cached:
-                _keep(engine, stored, name, parent)
+                _keep(engine, stored_folder, name, parent)
 
 
 def _build_from(
@@ -208,13 +209,13 @@ def _build_from(
     )
 
 
-def _stored(name: str) -> Path:
+def _stored_folder(name: str) -> Path:
     """The folder in which an image is kept."""
     repository, _, tag = name.rpartition("/")[2].partition(":")
     return cache.root() / "docker" / "images" / repository / tag
 
 
-def _loaded(engine: Engine, folder: Path) -> bool:
+def _load(engine: Engine, folder: Path) -> bool:
     """True if ``engine`` has loaded the images in ``folder``; damaged ones are removed."""
     if not folder.is_dir():
         return False
@@ -232,8 +233,8 @@ def _keep(engine: Engine, folder: Path, *names: str) -> None:
     If there is no room for them, the next engine builds them again.
     """
 
-    def save(fresh: Path) -> None:
-        engine.run("save", "--output", str(fresh / IMAGES), *names)
+    def save(new_folder: Path) -> None:
+        engine.run("save", "--output", str(new_folder / IMAGES), *names)
 
     shutil.rmtree(folder.parent, ignore_errors=True)
     with contextlib.suppress(AssertionError, OSError):

@@ -7,7 +7,7 @@ import pytest
 
 from tests.e2e.images import load
 
-KAFKA, PACKAGES = "earshot-test/apache-kafka-stand-in", "earshot-test/validator-packages"
+KAFKA, PACKAGES = "earshot-test/apache-kafka-double", "earshot-test/validator-packages"
 
 
 class EngineDouble:
@@ -35,13 +35,13 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EngineDouble:
 
 
 def keep_stored(engine: EngineDouble, name: str, *names: str) -> Path:
-    folder = load._stored(name)
+    folder = load._stored_folder(name)
     load._keep(cast(Any, engine), folder, *names)
     return folder
 
 
 def load_stored(engine: EngineDouble, folder: Path) -> bool:
-    return load._loaded(cast(Any, engine), folder)
+    return load._load(cast(Any, engine), folder)
 
 
 def test_an_image_takes_the_place_of_another_version_or_digest(engine: EngineDouble) -> None:
@@ -52,7 +52,7 @@ def test_an_image_takes_the_place_of_another_version_or_digest(engine: EngineDou
     assert {path.parent for path in root.rglob("*.tar")} == {packages, kafka}
     assert load_stored(engine, kafka) and load_stored(engine, packages)
     assert engine.images == [f"{KAFKA}:4.3.1-1", "debian", "python"]
-    assert not load_stored(engine, load._stored(f"{KAFKA}:4.1.1-2"))
+    assert not load_stored(engine, load._stored_folder(f"{KAFKA}:4.1.1-2"))
 
 
 def test_a_damaged_image_is_removed(engine: EngineDouble) -> None:

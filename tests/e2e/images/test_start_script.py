@@ -1,4 +1,5 @@
-"""What the stand-in's start script demands, refuses and derives: as documented for apache/kafka."""
+"""The demands, refusals and derived variables of the double's start script, as documented for
+apache/kafka."""
 
 import os
 import shutil
@@ -15,7 +16,7 @@ CLUSTER_ID = "ZWFyc2hvdC10ZXN0cy1ydQ"
 
 
 def run_configure(secrets: Path | None = None, **variables: str) -> tuple[int, str, dict[str, str]]:
-    """Exit status, what was said, and the Kafka variables afterwards."""
+    """The exit status, the output, and the Kafka variables afterwards."""
     script = f"set -eu; source {CONFIGURE}; echo ---; env -0"
     environment = {"PATH": os.environ["PATH"], "SECRETS": str(secrets or "/none"), **variables}
     completed = subprocess.run(
@@ -140,16 +141,16 @@ VOTER = {
 }
 
 
-def run_wrapper(folder: Path, mounted: str | None = None, **variables: str) -> tuple[str, str]:
-    """The properties that Kafka's wrapper writes, and what it said where it failed."""
+def run_wrapper(folder: Path, mounted_text: str | None = None, **variables: str) -> tuple[str, str]:
+    """The properties that Kafka's wrapper writes, and its output if it failed."""
     for name in ("default", "mounted", "final"):
         (folder / name).mkdir()
     for name in ("server.properties", "log4j2.yaml", "tools-log4j2.yaml"):
         shutil.copy(CONTEXT / "docker" / name, folder / "default")
-    shipped = folder / "default" / "server.properties"
-    shipped.write_text(shipped.read_text().replace("/tmp/", f"{folder}/"))
-    if mounted is not None:
-        (folder / "mounted" / "server.properties").write_text(mounted)
+    default_properties = folder / "default" / "server.properties"
+    default_properties.write_text(default_properties.read_text().replace("/tmp/", f"{folder}/"))
+    if mounted_text is not None:
+        (folder / "mounted" / "server.properties").write_text(mounted_text)
     completed = subprocess.run(
         [
             find_java().executable, "-cp", os.pathsep.join(map(str, kafka_jars())),
@@ -192,8 +193,8 @@ def test_shipped_properties_are_used_where_nothing_is_set(tmp_path: Path) -> Non
 @pytest.mark.e2e
 @pytest.mark.requires("java")
 def test_variables_come_after_a_mounted_file(tmp_path: Path) -> None:
-    mounted = f"log.dirs={tmp_path}/data\nnode.id=7\n"
-    properties, output = run_wrapper(tmp_path, mounted, **VOTER)
+    mounted_text = f"log.dirs={tmp_path}/data\nnode.id=7\n"
+    properties, output = run_wrapper(tmp_path, mounted_text, **VOTER)
     assert output == ""
     assert properties.index("node.id=7") < properties.index("node.id=1")
 

@@ -1,4 +1,4 @@
-"""A pack with one advisory rule, which says what the pack was told about its stack."""
+"""A pack with one advisory rule, which reports the stack's context."""
 
 from context import tell_context
 from pulumi_policy import EnforcementLevel, PolicyPack, ResourceValidationPolicy

@@ -1,4 +1,4 @@
-"""A rule beside ``__main__.py``: packs import their modules by plain name."""
+"""A rule in its own module: packs import their modules by plain name."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A program without resources: reports what it was told about its stack."""
+"""A program without resources, which reports its stack's context."""
 
 import pulumi
 

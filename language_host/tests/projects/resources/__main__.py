@@ -4,7 +4,7 @@ import pulumi
 
 
 class Thing(pulumi.CustomResource):
-    """A resource that only says what its provider made of it."""
+    """A resource whose output echoes its provider's input."""
 
     echo: pulumi.Output[str]
 
