@@ -44,7 +44,8 @@ def output_of(
                         first_line(line.strip())
                         first_line = None
                 if data:
-                    yield Chunk(**{key.data: data})
+                    is_stdout = key.data == "stdout"
+                    yield Chunk(stdout=data) if is_stdout else Chunk(stderr=data)
             if end == math.inf and child.poll() is not None:
                 end = time.monotonic() + DRAIN_SECONDS
     if first_line is not None:
