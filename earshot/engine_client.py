@@ -109,10 +109,10 @@ def new_client(
 def _formed(response: Any, document: Any) -> Any:
     """``document``, an object or a list of objects as the path of ``response`` demands.
 
-    Raises OSError for other ones: the SDK's exception has no type of its own.
+    Raises TypeError for other ones: the SDK's exception has no type of its own.
     """
     if response.request.method == "GET" and not _has_form(response, document):
-        raise OSError("gives an answer of another form than Docker's")
+        raise TypeError(f"the answer is of type {type(document).__name__}")
     return document
 
 

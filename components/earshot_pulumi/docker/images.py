@@ -12,7 +12,7 @@ from docker.errors import DockerException, ImageNotFound
 
 from earshot.aws.ecr import ecr_image
 from earshot.config.docker_host import DockerHost
-from earshot.engine import address_of, root_cause
+from earshot.engine import UNREADABLE, address_of, root_cause
 from earshot.errors import EarshotError
 from earshot_pulumi.docker.container_address import Engines, asking
 from earshot_pulumi.docker.on_engines import TargetStack
@@ -59,7 +59,7 @@ def _pull(
     progress(f"Docker host {host.name}: pulling {image} ...")
     try:
         client.images.pull(image)
-    except (DockerException, OSError) as reason:
+    except (DockerException, OSError, *UNREADABLE) as reason:
         role_hint = "add it to `images` of the `DockerHosts`, which pull it with their role; or "
         raise EarshotError(
             f"image {image} on Docker host {host.name}",
