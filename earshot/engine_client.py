@@ -24,9 +24,7 @@ STREAM_SECONDS: Final[float] = 3600
 """Time limit for all events of a stream: a pull over a slow line takes many minutes."""
 _LISTS: Final = re.compile(r"/(?:containers/json|images/json|networks)$")
 """Paths of lists of objects, which may be null if they are empty."""
-_OBJECTS: Final = re.compile(
-    r"/(?:info|version|volumes)$|/(?:networks|volumes)/[^/]+$|/.+/.+/json$"
-)
+_OBJECTS: Final = re.compile(r"/volumes$|/(?:networks|volumes)/[^/]+$|/.+/.+/json$")
 """Paths of single objects."""
 _FRAME_HEAD: Final = 8
 """The length of the head of a part of a command's output: its stream and its size."""

@@ -20,7 +20,10 @@ class _Table(BaseResolver):  # type: ignore[misc]  # dnslib has no types
     def resolve(self, request: DNSRecord, handler: object) -> DNSRecord:
         reply = request.reply()
         name = str(request.q.qname).rstrip(".").lower()
-        answer = self.table.get(name, "NXDOMAIN")
+        try:
+            answer = self.table[name]  # a defaultdict answers for every name
+        except KeyError:
+            answer = "NXDOMAIN"
         if answer == TRUNCATED:
             reply.header.tc = 1
             return reply

@@ -1,5 +1,5 @@
+from collections import defaultdict
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -12,13 +12,6 @@ from tests.doubles.resolvers import SeveralResolvers, SilentResolver, TableResol
 NAME = "kafka.nobody.example"
 PORTAL = ("198.51.100.7",)
 BROKER = ("203.0.113.1",)
-
-
-class Portal(dict[str, tuple[str, ...]]):
-    """The table of a server that answers for every name."""
-
-    def get(self, key: str, default: object = None) -> Any:
-        return PORTAL
 
 
 def resolver(
@@ -104,7 +97,7 @@ def test_an_answer_counts_if_no_name_that_does_not_exist_is_answered_in_time() -
 
 
 def test_a_real_server_that_answers_everything_is_found_out() -> None:
-    with dns_server(Portal()) as portal:
+    with dns_server(defaultdict(lambda: PORTAL)) as portal:
         assert result(DnsResolver([portal])) == (Diagnosis.NXDOMAIN, ())
     with dns_server({NAME: BROKER}) as server:
         assert result(DnsResolver([server])) == (Diagnosis.OK, BROKER)
