@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.e2e.background import Background
@@ -51,7 +51,12 @@ def led_by_every_broker(servers: str, name: str, client: Mapping[str, Any] = {})
     admin = AdminClient({**client, "bootstrap.servers": servers})
     config = {"min.insync.replicas": "2"}
     topic = NewTopic(name, len(REPLICAS), replica_assignment=REPLICAS, config=config)
-    admin.create_topics([topic])[name].result(30)
+    try:
+        admin.create_topics([topic])[name].result(30)
+    except KafkaException as error:
+        # the client repeats a request whose answer was lost
+        if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+            raise
     end = time.monotonic() + KNOWN_SECONDS
     for server in servers.split(","):
         broker = AdminClient({**client, "bootstrap.servers": server})
