@@ -58,7 +58,7 @@ def lost_zookeeper(
 ) -> Iterator[Finding]:
     """A finding if the broker ``service`` reaches no address of ``connect``.
 
-    ``known`` are the file's `zookeepers`. A warning if the machine may have the name.
+    ``ports`` are the file's `zookeepers`. A warning if the machine may have the name.
     """
     servers = connect.strip().partition("/")[0]
     if not is_known(connect):
@@ -74,7 +74,10 @@ def lost_zookeeper(
             return
         reasons[str(address)] = reason
         certain &= deployment.is_certain(deployment.trace(service, address))
-    offers = ", ".join(f"{name}:{port or DEFAULT_PORT}" for name, port in ports.items())
+    addresses = (Address(name, port or DEFAULT_PORT) for name, port in ports.items())
+    offers = ", ".join(
+        str(offer) for offer in addresses if not _reason(deployment, service, offer, ports)
+    )
     failures = "; ".join(f"{address}: {reason}" for address, reason in reasons.items())
     yield RULE.finding(
         f"{KEY} leads to no ZooKeeper ({failures})",

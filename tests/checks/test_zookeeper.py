@@ -3,6 +3,7 @@
 import pytest
 
 from earshot.checks.deployment import mistakes
+from earshot.rules.registry import Finding
 from tests.rules.deployment_examples import services
 
 FILE = """services:
@@ -26,7 +27,15 @@ FILE = """services:
 CONFLUENT = "confluentinc/cp-zookeeper:7.6.0"
 
 
-def found(
+def shown_findings(*arguments: str, **settings: str) -> list[tuple[str, str, str]]:
+    """The rule, the container and the text of each of `zookeeper_findings`."""
+    return [
+        (finding.rule, finding.container, finding.observed)
+        for finding in zookeeper_findings(*arguments, **settings)
+    ]
+
+
+def zookeeper_findings(
     connect: str,
     image: str = CONFLUENT,
     port: str = "ZOOKEEPER_CLIENT_PORT: 2181",
@@ -35,7 +44,7 @@ def found(
     broker: str = "",
     kafka: str = "confluentinc/cp-kafka:7.6.0",
     more: str = "",
-) -> list[tuple[str, str, str]]:
+) -> tuple[Finding, ...]:
     text = FILE.format(
         connect=connect,
         image=image,
@@ -45,8 +54,22 @@ def found(
         kafka=kafka,
         more=more,
     )
-    findings = mistakes(services(text))
-    return [(finding.rule, finding.container, finding.observed) for finding in findings]
+    return mistakes(services(text))
+
+
+@pytest.mark.parametrize(
+    ("connect", "broker", "remedy"),
+    [
+        ("localhost:2181", "", "set zookeeper.connect to zk:2181"),
+        # Docker gives no names on the host's network
+        ("zk:2181", "network_mode: host", "set zookeeper.connect to the address of a ZooKeeper"),
+    ],
+)
+def test_the_fix_is_an_address_that_the_broker_reaches(
+    connect: str, broker: str, remedy: str
+) -> None:
+    (finding,) = zookeeper_findings(connect, broker=broker)
+    assert finding.remedy == remedy
 
 
 @pytest.mark.parametrize(
@@ -61,7 +84,7 @@ def found(
     ],
 )
 def test_an_address_without_a_zookeeper(connect: str, reason: str) -> None:
-    ((rule, container, observed),) = found(connect)
+    ((rule, container, observed),) = shown_findings(connect)
     assert (rule, container) == ("KL016", "kafka")
     assert observed.startswith("zookeeper.connect leads to no ZooKeeper") and reason in observed
 
@@ -81,7 +104,7 @@ def test_an_address_without_a_zookeeper(connect: str, reason: str) -> None:
     ],
 )
 def test_the_port_of_zookeeper(image: str, port: str, connect: str, is_lost: bool) -> None:
-    assert bool(found(connect, image, port)) is is_lost
+    assert bool(shown_findings(connect, image, port)) is is_lost
 
 
 @pytest.mark.parametrize(
@@ -111,12 +134,12 @@ def test_the_port_of_zookeeper(image: str, port: str, connect: str, is_lost: boo
     ],
 )
 def test_addresses_that_may_lead_to_zookeeper(connect: str, options: dict[str, str]) -> None:
-    assert [item for item in found(connect, **options) if item[0] == "KL016"] == []
+    assert [item for item in shown_findings(connect, **options) if item[0] == "KL016"] == []
 
 
 @pytest.mark.parametrize("connect", ["localhost:2181", "127.0.0.1/kafka", "localhost,127.0.0.1"])
 def test_the_loopback_of_a_broker_without_a_zookeeper_in_the_file(connect: str) -> None:
-    assert [item[:2] for item in found(connect, "redis:7")] == [("KL016", "kafka")]
+    assert [item[:2] for item in shown_findings(connect, "redis:7")] == [("KL016", "kafka")]
 
 
 @pytest.mark.parametrize(("published", "severity"), [("2181:2181", "warning"), ("9:9", "error")])
@@ -135,7 +158,7 @@ def test_a_name_that_the_machine_may_have_is_a_warning(published: str, severity:
 
 
 def test_a_zookeeper_on_another_network() -> None:
-    ((rule, _, observed),) = found(
+    ((rule, _, observed),) = shown_findings(
         "zk:2181",
         zookeeper="networks: [a]",
         broker="networks: [b]",
