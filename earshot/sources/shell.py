@@ -12,7 +12,7 @@ from enum import Enum
 COMPUTED = "${computed}"
 """The text of a command's output, or of another value that a script computes."""
 _DEPTH = 8
-"""Maximum nesting of commands and of variables within values."""
+"""Maximum nesting of commands, of defaults, and of variables within values."""
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.ASCII | re.DOTALL)
 _BRACED = re.compile(r"([A-Za-z_]\w*|[0-9])(?:(:?[-=])(.*))?", re.ASCII | re.DOTALL)
@@ -320,7 +320,9 @@ class _Lexer:
         value = self.values.get(name)
         own = f"${{{name}}}"
         if operator and (value is None or own in value):
-            words = _Lexer(f'"{default}"', self.values, depth=0).read()
+            if not self.depth:
+                return COMPUTED
+            words = _Lexer(f'"{default}"', self.values, depth=self.depth - 1).read()
             return next((" ".join(command.words) for command in words), "")
         return own if value is None else value
 

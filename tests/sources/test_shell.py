@@ -2,7 +2,7 @@
 
 import pytest
 
-from earshot.sources.shell import HereDocument, Syntax, read_script, syntax_of
+from earshot.sources.shell import COMPUTED, HereDocument, Syntax, read_script, syntax_of
 
 
 def words(text: str, syntax: Syntax = Syntax.POSIX) -> list[tuple[str, ...]]:
@@ -36,6 +36,8 @@ def test_words_are_split_as_by_the_shell(text: str, expected: list[tuple[str, ..
         ("P=1\na $P ${P}2", ("a", "1", "12")),
         ("export H=h P=1\nA=$H:$P\na $A", ("a", "h:1")),
         ("a ${P:-9} ${P-8} ${1:-7}", ("a", "9", "8", "7")),
+        ("a ${P:-${Q:-9}}", ("a", "9")),
+        ("a " + "${P:-" * 2000, ("a", COMPUTED)),
         ("P=${P:-9}\na $P", ("a", "9")),
         ("P=1\na ${P:-9}", ("a", "1")),
         ('O="-p 1:1 -d"\na $O "$O"', ("a", "-p", "1:1", "-d", "-p 1:1 -d")),
