@@ -117,7 +117,11 @@ def root_only() -> None:
 @pytest.fixture(autouse=True)
 def signal_handlers_end_with_their_test() -> Iterator[None]:
     """Restores the signal handlers, which a command in this process replaces."""
-    old_handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    old_handlers = {number: signal.getsignal(number) for number in numbers}
+    if old_handlers[signal.SIGHUP] is signal.SIG_IGN:
+        # nohup ignores it, and the processes that a test starts would ignore it, too
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     for number, handler in old_handlers.items():
         signal.signal(number, handler)
