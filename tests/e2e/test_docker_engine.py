@@ -105,19 +105,19 @@ def test_packet_rules_are_put_back(docker_engine: Engine) -> None:
 
 CHANGE_PACKET_RULES = """
 import subprocess
-from tests.e2e.packet_rules import FORWARDING, restored, saved
+from tests.e2e.packet_rules import FORWARDING, restored_rules, saved_rules
 
 def rules():
-    return [line for line in saved("filter").splitlines() if not line.startswith(("#", ":"))]
+    return [line for line in saved_rules("filter").splitlines() if not line.startswith(("#", ":"))]
 
 before, forwarding = rules(), FORWARDING.read_text()
-with restored():
+with restored_rules():
     subprocess.run(["iptables", "-N", "EARSHOT-TEST"], check=True)
     subprocess.run(["iptables", "-A", "EARSHOT-TEST", "-j", "DROP"], check=True)
     FORWARDING.write_text("0" if forwarding.strip() == "1" else "1")
     assert rules() != before
 assert rules() == before and FORWARDING.read_text() == forwarding
-assert "EARSHOT-TEST" not in saved("filter")
+assert "EARSHOT-TEST" not in saved_rules("filter")
 """
 
 
