@@ -174,7 +174,7 @@ class SystemResolvers:
 
     @cached_property
     def _doubted(self) -> dict[str, DoubtedResolver]:
-        """The resolvers by label, so that each is asked once for names that do not exist."""
+        """The resolvers by label: one object per label looks its control names up only once."""
         return {}
 
     def look_up(

@@ -33,7 +33,7 @@ def ports(view: KafkaSettings) -> Iterator[Objection]:
 
 
 def _family(host: str) -> int:
-    """4 or 6 for an IP address as it is written, 0 for a name or an empty host."""
+    """The IP version (4 or 6) of an address, from its text; 0 for a name or an empty host."""
     return 0 if ip_of(host) is None else 6 if ":" in host else 4
 
 

@@ -194,14 +194,15 @@ class _Lexer:
                     words += read
 
     def _line(self) -> int:
-        """The line of the current position, counted from the one that was asked for before."""
+        """The line of the current position, counted from that of the last call."""
         position, line = self.counted
         line += self.text.count("\n", position, self.position)
         self.counted = (self.position, line)
         return line
 
-    def _peek(self, ahead: int = 0) -> str:
-        return self.text[self.position + ahead : self.position + ahead + 1]
+    def _peek(self) -> str:
+        """The next character; empty at the end."""
+        return self.text[self.position : self.position + 1]
 
     def _skip_line(self) -> None:
         end = self.text.find("\n", self.position)
@@ -238,7 +239,6 @@ class _Lexer:
 
     def _word(self) -> list[str]:
         """The next word; several if an unquoted variable contains spaces."""
-        parts: list[str] = []
         splits = [""]
         is_quoted = False
         while (character := self._peek()) not in ("", *_ENDS, *" \t\r<>"):
@@ -266,8 +266,7 @@ class _Lexer:
                 if character == "=" and self._peek() == "(":  # an array
                     self._until(")")
                     splits[-1] += COMPUTED
-        parts += splits
-        return [part for part in parts if part] or ([""] if is_quoted else [])
+        return [part for part in splits if part] or ([""] if is_quoted else [])
 
     def _until(self, end: str) -> str:
         """The text up to ``end``, which is skipped."""

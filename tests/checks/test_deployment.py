@@ -77,7 +77,7 @@ def reported(image: str, env: Mapping[str, str | None], **keys: object) -> list[
         ("bitnami/kafka:3.6.0", ZOOKEEPER),
         ("bitnami/kafka:3.9.0", ZOOKEEPER),
         ("example/kafka", ZOOKEEPER),
-        ("example/kafka:4.0.0", ZOOKEEPER),  # whose image it is nobody knows
+        ("example/kafka:4.0.0", ZOOKEEPER),  # an image of an unknown maker
         ("confluentinc/cp-kafka:${TAG}", ZOOKEEPER),
         ("wurstmeister/kafka", ZOOKEEPER | {"KAFKA_LISTENERS": "PLAINTEXT://:9092"}),
         # a ZooKeeper that was forgotten is ignored

@@ -245,7 +245,7 @@ CASES = (
          confluent(with_zookeeper("PLAINTEXT://server7:9092", ports=PUBLISHED),
                    app=app("kafka:9092")), (("KL015", "kafka", "warning"),)),
     # The same without a published port: nothing can have the name.
-    Case("a name that nobody has",
+    Case("a name that no container has",
          confluent(with_zookeeper("PLAINTEXT://broker:9092"), app=app("kafka:9092")),
          MISLED_CLIENTS),
     # A script finds the address first, and then runs the image's own command.

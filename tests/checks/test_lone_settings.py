@@ -220,7 +220,7 @@ def test_kafka_stops_at_the_first() -> None:
     *(f"{OUTSIDE}advertised.listeners=IN://k:9092,OUT://{host}:9094" for host in (
         "my_host", "[::1]", "2001:db8::1", "127.1", "k.", "-bad-", "a-b.c_d", "10.0.0.1", "",
     )),
-    # port 0 stands for whichever is free
+    # with port 0, Kafka takes a free port
     ZOOKEEPER + MAPPED + "listeners=A://:0,B://:0\n",
 ])  # fmt: skip
 def test_what_kafka_takes(text: str) -> None:

@@ -23,7 +23,7 @@ SEPARATION = Path("/run/sshd")
 
 
 def unwrapped(*command: str) -> Sequence[str]:
-    """The command as it is, for this machine."""
+    """The same command, for this machine."""
     return command
 
 

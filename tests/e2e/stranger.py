@@ -1,7 +1,7 @@
 """Another user of this machine: what that user gets from each port, and which files it reads.
 
-Run as a file by root, it switches to the unprivileged user of the system (`nobody`). Run by another
-user it keeps that user and looks at ports alone. It answers each line of JSON on its input with one
+If root runs this file, it switches to the unprivileged user of the system (`nobody`). For another
+user it stays that user, and checks ports only. It answers each line of JSON on its input with one
 on its output.
 """
 

@@ -72,7 +72,7 @@ class DockerDouble(Double[docker.DockerClient]):
         answer = await super().check(request)
         kind, inputs = self.kind(request.type), answer.inputs or {}
         values = with_defaults(self.values(inputs), dict(kind.defaults), kind.shape)
-        changed_inputs = {  # what stays as it is keeps its secrets
+        changed_inputs = {  # an unchanged input keeps its secrets
             name: value
             for name, value in values.items()
             if name not in inputs or kind.shape.get(name) is not None
