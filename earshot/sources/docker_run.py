@@ -221,7 +221,7 @@ def _service(
     unknown = ["options"] if COMPUTED in options else []
     pod = options.get("pod", [""])[-1].removeprefix("new:")
     outer = networks.pods.get(pod, options) if pod else options
-    name = options["name"][-1] if "name" in options else f"of {_plain(image)}, line {line}"
+    name = options["name"][-1] if "name" in options else f"{_plain(image)} (line {line})"
     joined, mode = _joined(outer, name, networks)
     if "publish-all" in outer:
         unknown.append("ports")
