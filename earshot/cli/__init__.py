@@ -22,9 +22,6 @@ USAGE = 2
 OWN_FAULT = 70
 """EX_SOFTWARE of sysexits.h."""
 INTERRUPTED = 128 + signal.SIGINT
-TERMINATED = 128 + signal.SIGTERM
-HUNG_UP = 128 + signal.SIGHUP
-STOPPED = {INTERRUPTED: "interrupted", TERMINATED: "terminated", HUNG_UP: "terminal closed"}
 DEBUG = "--debug"
 
 
@@ -72,14 +69,13 @@ def run(arguments: Sequence[str]) -> int:
         from earshot.cli.commands import app
 
         app(words, prog_name="earshot")
-    except SystemExit as ending:  # the command-line library exits this way, also after Ctrl-C
-        code = ending.code if isinstance(ending.code, int) else int(ending.code is not None)
-        if code in STOPPED:
-            _say(STOPPED[code])
+    except SystemExit as left:  # the command-line library exits this way, also after Ctrl-C
+        code = left.code if isinstance(left.code, int) else int(left.code is not None)
+        _announce(code)
         # the reader of a help text has closed the pipe: not a fault, but the library exits with 1
-        return 0 if isinstance(ending.__context__, BrokenPipeError) else code
+        return 0 if isinstance(left.__context__, BrokenPipeError) else code
     except KeyboardInterrupt:
-        _say(STOPPED[INTERRUPTED])
+        _announce(INTERRUPTED)
         return INTERRUPTED
     except EarshotError as error:
         if debug:
@@ -123,6 +119,14 @@ def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
     # a terminal signals the child and its parent, which forwards it
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     raise KeyboardInterrupt
+
+
+def _announce(code: int) -> None:
+    """Prints which signal ended the command, if ``code`` is that of a signal."""
+    from earshot.cli import ending
+
+    if word := ending.STOPPED.get(code - 128):
+        ending.announce(word)
 
 
 def _unwritten() -> str:

@@ -30,7 +30,7 @@ LEAVE_SECONDS: Final = 5.0
 TICK: Final = 0.2
 """Seconds between two looks at a command that may be late or have too many threads."""
 INCONCLUSIVE: Final = 3
-STOPPED: Final = {
+STOPPED: Final[dict[int, str]] = {
     signal.SIGINT: "interrupted",
     signal.SIGTERM: "terminated",
     signal.SIGHUP: "terminal closed",
@@ -72,6 +72,8 @@ class RunningCommand:
 _work: RunningCommand | None = None
 _wake = -1
 _grace = GRACE
+_announcement = threading.Lock()
+"""Locked for good by the first announcement."""
 
 
 def watch() -> None:
@@ -90,6 +92,14 @@ def end_alone() -> None:
     global _grace
     _grace = ALONE_SECONDS
     os.kill(os.getpid(), signal.SIGTERM)
+
+
+def announce(reason: str) -> None:
+    """Prints on stderr why the command ends, once per process."""
+    from earshot.cli.output import to_stderr
+
+    if _announcement.acquire(blocking=False):
+        to_stderr(reason)
 
 
 @contextlib.contextmanager
@@ -136,7 +146,7 @@ def _watch(reading: int) -> None:
                 code, end = 128 + numbers[0], time.monotonic() + _grace
         work = _work
         if time.monotonic() >= end:
-            _end(work, STOPPED[signal.Signals(code - 128)], code)
+            _end(work, STOPPED[code - 128], code)
         elif work is not None and not code and (reason := work.overdue()):
             _end(work, reason, 0)
 
@@ -145,15 +155,16 @@ def _end(work: RunningCommand | None, reason: str, code: int) -> None:
     codes = [code or INCONCLUSIVE]
 
     def tell() -> None:
-        assert work is not None
+        if work is None:
+            announce(reason)
+            return
         result = work.stop(reason)
         codes[0] = code or result or INCONCLUSIVE
 
-    if work is not None:
-        # it may need a lock of the main thread
-        telling = threading.Thread(target=tell, daemon=True)
-        telling.start()
-        telling.join(TELL_SECONDS if code else LEAVE_SECONDS)
+    # it may need a lock of the main thread
+    telling = threading.Thread(target=tell, daemon=True)
+    telling.start()
+    telling.join(TELL_SECONDS if code else LEAVE_SECONDS)
     os._exit(codes[0])
 
 

@@ -192,7 +192,7 @@ def test_a_peer_that_lies_to_librdkafka_alone_is_left_at_once() -> None:
 )
 @pytest.mark.parametrize("number", ending.STOPPED)
 def test_every_command_ends_where_a_file_does_not(
-    command: tuple[str, ...], number: signal.Signals, tmp_path: Path
+    command: tuple[str, ...], number: int, tmp_path: Path
 ) -> None:
     ends_at((*command, "docker-compose.yml"), tmp_path / "docker-compose.yml", number)
 
@@ -210,7 +210,7 @@ def test_every_command_ends_where_a_stack_file_does_not(
     )
 
 
-def ends_at(command: tuple[str, ...], fifo: Path, number: signal.Signals) -> None:
+def ends_at(command: tuple[str, ...], fifo: Path, number: int) -> None:
     """``command``, run in the project of ``fifo``, ends by a signal while it reads from there."""
     os.mkfifo(fifo)
     child = subprocess.Popen(
@@ -224,6 +224,27 @@ def ends_at(command: tuple[str, ...], fifo: Path, number: signal.Signals) -> Non
         child.send_signal(number)
         output, _ = child.communicate(timeout=PATIENCE)
     assert (child.returncode, output) == (128 + number, f"{ending.STOPPED[number]}\n")
+
+
+DEAF = """
+import sys, time
+from earshot import cli
+from earshot.cli import ending
+
+cli.prepare()
+print("begun", flush=True)
+while True:
+    try:
+        time.sleep(600)
+    except (KeyboardInterrupt, SystemExit):
+        pass  # as a finalizer does
+"""
+
+
+@pytest.mark.parametrize("number", ending.STOPPED)
+def test_a_command_whose_signal_was_lost_ends_with_the_reason(number: int) -> None:
+    expected = (128 + number, f"{ending.STOPPED[number]}\n")
+    assert ended([sys.executable, "-c", DEAF], number) == expected
 
 
 def work(most: int = 1000, seconds: float = 60.0) -> tuple[RunningCommand, list[str]]:
