@@ -26,7 +26,8 @@ from earshot.cli.output import (
 )
 from earshot.errors import EarshotError
 from earshot.facts.settings import NEWEST
-from earshot.lint.check import check, check_compose, check_together
+from earshot.lint.check import check
+from earshot.lint.compose_files import check_compose, check_together
 from earshot.lint.files import choose, overlays_of
 from earshot.lint.formats import SUFFIXES, LintFormat, render
 from earshot.lint.ignores import rules_named, with_comments, with_rules

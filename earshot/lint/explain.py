@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from earshot.errors import EarshotError
-from earshot.lint.check import services_in
+from earshot.lint.compose_files import services_in
 from earshot.lint.files import overlays_of
 from earshot.lint.model import FileOptions
 from earshot.sources.deployment import deployment

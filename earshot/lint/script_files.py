@@ -8,7 +8,8 @@ from pathlib import Path
 
 from earshot.checks.deployment import advice_on_services, mistakes
 from earshot.errors import EarshotError
-from earshot.lint import check, other_files
+from earshot.lint import other_files
+from earshot.lint.compose_files import check_compose
 from earshot.lint.model import FileOptions, FileReport, Mistake, Place
 from earshot.listeners.images import spellings
 from earshot.rules.registry import Finding
@@ -59,7 +60,7 @@ def _compose_files(script: Script, file: Path, options: FileOptions) -> Iterator
         text = "\n" * (document.line - 1) + document.text.replace("\\$", "$")
         with contextlib.suppress(EarshotError):  # a template, or a part of a file
             if _SERVICES.search(text) and is_compose(text, str(file)):
-                report = check.check_compose(text, file, script.values, options, is_whole=True)
+                report = check_compose(text, file, script.values, options, is_whole=True)
                 yield replace(report, kind=report.kind and "script with a Compose file")
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from earshot.lint.check import check_compose
+from earshot.lint.compose_files import check_compose
 from earshot.lint.fix import difference, fix_text, with_lines
 from earshot.lint.model import FileOptions
 from earshot.rules.registry import LineToWrite

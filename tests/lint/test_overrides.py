@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from earshot.lint.check import check, check_together
+from earshot.lint.check import check
+from earshot.lint.compose_files import check_together
 from earshot.lint.files import base_of, choose, overlays_of
 from earshot.lint.model import NO_OPTIONS
 

@@ -1,0 +1,179 @@
+"""Checks Compose files, alone or merged."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from earshot.checks.deployment import advice_on_services, mistakes
+from earshot.errors import EarshotError
+from earshot.lint.files import published_by_siblings
+from earshot.lint.model import FileOptions, FileReport, Mistake
+from earshot.lint.places import in_files
+from earshot.rules import kl014_image
+from earshot.rules.registry import Finding
+from earshot.sources.bootstraps import bootstraps_alone, uses_msk
+from earshot.sources.compose import Compose, Service, is_compose, read_compose, started_services
+from earshot.sources.deployment import brokers_among
+from earshot.sources.files import beside, text_of, variables_for
+from earshot.sources.open_listeners import open_listeners
+from earshot.sources.other_images import may_be_broker
+from earshot.sources.redpanda import redpanda_among
+from earshot.yaml_document import repeated_keys
+
+NOT_COMPOSE = ("is not a Compose file",)
+_REDPANDA_KEY = re.compile(r"^redpanda:", re.MULTILINE)
+
+
+def check_compose(
+    text: str,
+    file: Path,
+    variables: Mapping[str, str],
+    options: FileOptions,
+    over: Sequence[tuple[str, str]] = (),
+    *,
+    is_whole: bool = False,
+) -> FileReport:
+    """Checks ``text`` as the content of a Compose ``file``, into which the files of ``over`` (text
+    and name) are merged: no other ones if it ``is_whole``. Raises EarshotError."""
+    file_name = str(file)
+    for content, name in ((text, file_name), *over):
+        if not is_compose(content, name):
+            return _report_without_compose(content, name)
+    compose = _compose(text, file, variables, over)
+    services = _started_services(compose, options)
+    if not is_whole:
+        services = _with_ports_of_siblings(services, file)
+    has_msk_client = ".amazonaws.com" in text and uses_msk(services)
+    findings = mistakes(services) if bootstraps_alone(services) else ()
+    if not (findings or brokers_among(services) or redpanda_among(services) or has_msk_client):
+        no_broker = "no service of it is known to run a Kafka broker"
+        reasons = (*_unknown_images(services), *_not_included(compose), no_broker)
+        return FileReport(file_name, "", unchecked=reasons)
+    findings = findings or mistakes(services)
+    if not compose.has_unique_keys:
+        findings = (*_repeated(text, file_name), *findings)
+    unchecked = [*_unknown_values(compose), *_not_included(compose), *_unknown_images(services)]
+    included = [(content, str(file.parent / path)) for content, path in compose.included]
+    files = ((text, file_name), *over, *included)
+    places = in_files(files, (*findings, *advice_on_services(services, findings)))
+    placed_mistakes = tuple(Mistake(finding, place) for finding, place in places)
+    other_files = [name for _, name in files[1:]]
+    kind = f"Compose file, with {', '.join(other_files)}" if other_files else "Compose file"
+    open_ends = tuple(f"service {name}: {reason}" for name, reason in open_listeners(services))
+    return FileReport(file_name, kind, placed_mistakes, tuple(unchecked), open_listeners=open_ends)
+
+
+def check_together(
+    files: Sequence[Path], variables: Mapping[str, str], options: FileOptions
+) -> FileReport:
+    """Checks Compose ``files`` as one: each is merged into those before it.
+
+    The report has the name of the first. Raises EarshotError if a file cannot be read.
+    """
+    base, *overlays = files
+    over = [(text_of(overlay), str(overlay)) for overlay in overlays]
+    return check_compose(text_of(base), base, variables, options, over, is_whole=True)
+
+
+def services_in(
+    text: str,
+    file: Path,
+    variables: Mapping[str, str],
+    options: FileOptions,
+    over: Sequence[tuple[str, str]] = (),
+) -> tuple[Service, ...]:
+    """The started services of a Compose ``file`` with content ``text``, into which the files of
+    ``over`` (text and name) are merged. Raises EarshotError."""
+    for content, name in ((text, str(file)), *over):
+        if not is_compose(content, name):
+            raise EarshotError(name, observed="is not a Compose file", allowed="a Compose file")
+    return _started_services(_compose(text, file, variables, over), options)
+
+
+def _compose(
+    text: str, file: Path, variables: Mapping[str, str], over: Sequence[tuple[str, str]]
+) -> Compose:
+    return read_compose(
+        text,
+        file.name,
+        variables_for(file, variables, keep=True),
+        beside(file),
+        lenient=True,
+        over=over,
+    )
+
+
+def _started_services(compose: Compose, options: FileOptions) -> tuple[Service, ...]:
+    return tuple(
+        replace(service, release=options.release)
+        for service in started_services(compose.services, options.profiles)
+    )
+
+
+def _with_ports_of_siblings(services: Sequence[Service], file: Path) -> tuple[Service, ...]:
+    """``services``, marked if a file next to ``file`` publishes the ports of one without any."""
+    brokers = {broker.name for broker in (*brokers_among(services), *redpanda_among(services))}
+    unpublished = {service.name for service in services if not service.container.published}
+    elsewhere = {*published_by_siblings(file, brokers & unpublished)}
+    return tuple(
+        replace(service, container=replace(service.container, is_published_elsewhere=True))
+        if service.name in elsewhere
+        else service
+        for service in services
+    )
+
+
+def _repeated(text: str, file_name: str) -> Iterator[Finding]:
+    """A finding for the first key below `services` that occurs twice: Compose refuses the file."""
+    for section, *path in repeated_keys(text, file_name):
+        if section == "services" and path:
+            key = ".".join(path[1:] or path)
+            yield kl014_image.RULE.finding(
+                f"{key} occurs twice, and docker compose refuses the file",
+                "every key once",
+                container=path[0],
+                remedy=f"delete one {path[-1]}",
+                inputs=(path[-1],),
+                source="https://docs.docker.com/reference/compose-file/",
+            )
+            return
+
+
+def _report_without_compose(text: str, file_name: str) -> FileReport:
+    if _REDPANDA_KEY.search(text):
+        from earshot.lint import other_files
+
+        return other_files.redpanda(text, file_name)
+    return FileReport(file_name, "", unchecked=NOT_COMPOSE)
+
+
+def _not_included(compose: Compose) -> list[str]:
+    """A reason for each file under `include` that was not read."""
+    remedy = "check it separately, or the output of `docker compose config`"
+    return [f"includes {path}, which is not read here: {remedy}" for path in compose.not_included]
+
+
+def _unknown_images(services: Sequence[Service]) -> list[str]:
+    """A reason for each service whose image looks like a broker that earshot does not know."""
+    return [
+        f"service {service.name}: {service.container.image} looks like a broker, but how it reads "
+        "its variables is unknown"
+        for service in services
+        if not service.command and may_be_broker(service.container)
+    ]
+
+
+def _unknown_values(compose: Compose) -> list[str]:
+    """A reason for each unknown value of the file."""
+    notes = [f"{name} is not set: values that depend on it are unknown" for name in compose.missing]
+    notes += [
+        f"{expression}: unknown, because another tool replaces it"
+        for expression in compose.malformed
+    ]
+    for service in compose.services:
+        notes += [
+            f"service {service.name}: {setting} could not be read"
+            for setting in service.container.unknown
+        ]
+    return notes
