@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from earshot_pulumi.aws.cluster import AwsCluster
-    from earshot_pulumi.aws.docker_hosts import DockerHosts, DockerHostsArgs
     from earshot_pulumi.aws.endpoint import AwsEndpoint, AwsEndpointArgs
     from earshot_pulumi.aws.vpc import AwsNetwork, AwsNetworkArgs
     from earshot_pulumi.cluster_args import AwsClusterArgs, DockerClusterArgs, LocalClusterArgs
     from earshot_pulumi.docker.cluster import DockerCluster
+    from earshot_pulumi.docker_hosts.component import DockerHosts, DockerHostsArgs
     from earshot_pulumi.given.listeners import Listeners, ListenersArgs
     from earshot_pulumi.given.proof import Proof, ProofArgs
     from earshot_pulumi.local.cluster import LocalCluster
@@ -40,7 +40,7 @@ __all__ = [
 ]
 _MODULES = {
     "aws.cluster": ("AwsCluster",),
-    "aws.docker_hosts": ("DockerHosts", "DockerHostsArgs"),
+    "docker_hosts.component": ("DockerHosts", "DockerHostsArgs"),
     "aws.endpoint": ("AwsEndpoint", "AwsEndpointArgs"),
     "aws.vpc": ("AwsNetwork", "AwsNetworkArgs"),
     "cluster_args": ("AwsClusterArgs", "DockerClusterArgs", "LocalClusterArgs"),

@@ -30,7 +30,7 @@ def cluster_of_stack() -> Cluster:
 
 def on_new_hosts(stack: str, spec: DockerSpec, hosts: DockerHostsSpec) -> Cluster:
     """The cluster of ``spec`` on new ``hosts``, which this program creates."""
-    from earshot_pulumi.aws.docker_hosts import DockerHosts  # needs the extra aws
+    from earshot_pulumi.docker_hosts.component import DockerHosts  # needs the extra aws
 
     args: Any = hosts.model_dump(mode="json", exclude_unset=True)
     if images := hosts.images_with(spec.image_name, spec.validator.base):

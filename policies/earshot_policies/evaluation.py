@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from earshot_pulumi.judge import PREVIEW_UNKNOWN
+from earshot_pulumi.provider.judge import PREVIEW_UNKNOWN
 from pulumi_policy import PolicyResource
 
 from earshot.json_object import Document

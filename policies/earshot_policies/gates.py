@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from earshot_pulumi.judge import GateInputs
+from earshot_pulumi.provider.judge import GateInputs
 
 from earshot.errors import EarshotError
 from earshot.names.policy import ResolverPolicy

@@ -5,10 +5,10 @@ from typing import Any
 
 import pulumi
 from earshot_pulumi.aws.cluster import AwsCluster
-from earshot_pulumi.aws.docker_hosts import DockerHosts
 from earshot_pulumi.aws.endpoint import AwsEndpoint
 from earshot_pulumi.aws.vpc import AwsNetwork
 from earshot_pulumi.docker.cluster import DockerCluster
+from earshot_pulumi.docker_hosts.component import DockerHosts
 from earshot_pulumi.local.cluster import LocalCluster
 from earshot_pulumi.provider.construction import Package
 from pulumi.runtime import mocks

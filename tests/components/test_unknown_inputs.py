@@ -10,8 +10,8 @@ from earshot_pulumi import AwsCluster, DockerCluster, LocalCluster
 from earshot_pulumi.change_memory import AppliedPlan, RecordedChanges
 from earshot_pulumi.docker import deployment, host_resources, on_engines
 from earshot_pulumi.gate import PROVIDER_TYPE
-from earshot_pulumi.judge import judge
 from earshot_pulumi.outputs import unknown
+from earshot_pulumi.provider.judge import judge
 from earshot_pulumi.provider.kind import UNKNOWN, InvalidInputs
 from earshot_pulumi.unknown_inputs import SUFFIX
 from pulumi.output import Unknown

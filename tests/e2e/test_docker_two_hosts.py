@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from earshot_pulumi.docker.host_turns import DockerHostTurnKind
+from earshot_pulumi.docker_hosts.turns import DockerHostTurnKind
 
 from earshot.placement.standpoint import read_standpoints, to_json
 from earshot.report.json import read_report

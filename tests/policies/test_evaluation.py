@@ -6,7 +6,7 @@ import pytest
 from earshot_policies.containers import CONTAINER_TYPE
 from earshot_policies.evaluation import plain, property_of
 from earshot_pulumi.gate import GATE_TYPE, PROVIDER_TYPE
-from earshot_pulumi.judge import PREVIEW_UNKNOWN
+from earshot_pulumi.provider.judge import PREVIEW_UNKNOWN
 from pulumi_policy.proxy import unknown_checking_proxy
 
 from earshot.listeners.terms import Scope

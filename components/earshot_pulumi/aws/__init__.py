@@ -10,6 +10,5 @@ KINDS = {
     "AwsSecret": "secrets",
     "AwsTurn": "turns",
     "ChangePreflight": "preflight",
-    "DockerHostKeys": "host_keys",
 }
 """For each custom resource, the module of this package with its kind, `NAMEKind`."""

@@ -1,9 +1,6 @@
 """The `docker` placement: brokers as containers on one Docker host or several."""
 
 KINDS = {
-    "DockerEngineReady": "engine_ready",
-    "DockerHostImages": "engine_ready",
-    "DockerHostTurn": "host_turns",
     "DockerKeys": "keys",
     "DockerReadiness": "kinds",
     "DockerStopPreflight": "kinds",

@@ -34,19 +34,22 @@ KINDS = {
 }
 """Custom resources of all placements, and the module with the kind, called `NAMEKind`."""
 
+PACKAGES = (*PLACEMENTS, "docker_hosts")
+"""Packages of `earshot_pulumi` with custom resources."""
+
 
 @functools.cache
 def kinds() -> Mapping[str, str]:
     """The module with the kind of each custom resource, by the resource's name.
 
-    Most are internal to components; a placement's package lists its own.
+    Most are internal to components; a package of `PACKAGES` lists its own.
     """
-    placement_kinds = {
-        name: f"{placement}.{module}"
-        for placement in PLACEMENTS
-        for name, module in importlib.import_module(f"earshot_pulumi.{placement}").KINDS.items()
+    package_kinds = {
+        name: f"{package}.{module}"
+        for package in PACKAGES
+        for name, module in importlib.import_module(f"earshot_pulumi.{package}").KINDS.items()
     }
-    return {**KINDS, **placement_kinds}
+    return {**KINDS, **package_kinds}
 
 
 def package() -> Package:
@@ -95,6 +98,6 @@ def judge(inputs: Properties, show: Show) -> Properties:
     """The inputs of a provider instance, checked if it is a gate. Raises InvalidInputs."""
     if "plan" not in inputs:
         return inputs  # an instance that is not a gate
-    from earshot_pulumi.judge import judge  # slow to import
+    from earshot_pulumi.provider.judge import judge  # slow to import
 
     return judge(inputs, show)

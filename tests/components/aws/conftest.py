@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from earshot_pulumi.aws import credentials, host_keys, secrets
+from earshot_pulumi.aws import credentials, secrets
+from earshot_pulumi.docker_hosts import keys
 
 
 class SsmDouble:
@@ -51,6 +52,6 @@ class SsmDouble:
 @pytest.fixture
 def ssm(monkeypatch: pytest.MonkeyPatch) -> SsmDouble:
     double = SsmDouble()
-    for module in (credentials, host_keys, secrets):
+    for module in (credentials, keys, secrets):
         monkeypatch.setattr(module, "client", lambda config, region: double)
     return double

@@ -6,8 +6,8 @@ import pulumi
 import pytest
 from earshot_pulumi.given import listeners as component
 from earshot_pulumi.given.listeners import BrokerNames, ListenerArgs, Listeners, _check_inputs
-from earshot_pulumi.judge import judge
 from earshot_pulumi.outputs import unknown as unknown_output
+from earshot_pulumi.provider.judge import judge
 from earshot_pulumi.provider.kind import UNKNOWN, InvalidInputs, has_unknown
 from pulumi.runtime import mocks
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from earshot_pulumi.docker import engine_ready
-from earshot_pulumi.docker.engine_ready import DockerEngineReadyKind
+from earshot_pulumi.docker_hosts import engine_ready
+from earshot_pulumi.docker_hosts.engine_ready import DockerEngineReadyKind
 from earshot_pulumi.provider.kind import Interrupted, Operation
 
 from earshot.certificates.authority import IssuedCertificate

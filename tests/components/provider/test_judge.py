@@ -114,7 +114,7 @@ def test_a_fault_of_a_rule_is_not_another_release(monkeypatch: pytest.MonkeyPatc
     def faulty(*_: object, **__: object) -> None:
         raise KeyError("a fault")
 
-    monkeypatch.setattr("earshot_pulumi.judge.check_plan", faulty)
+    monkeypatch.setattr("earshot_pulumi.provider.judge.check_plan", faulty)
     with pytest.raises(KeyError, match="a fault"):
         judge(inputs())
     with pytest.raises(KeyError, match="a fault"):

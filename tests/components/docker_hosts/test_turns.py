@@ -8,7 +8,7 @@ import pytest
 from earshot_pulumi import driver
 from earshot_pulumi.docker import clusters, inner_listener, labels
 from earshot_pulumi.docker.container_address import Engines
-from earshot_pulumi.docker.host_turns import DockerHostTurnKind
+from earshot_pulumi.docker_hosts.turns import DockerHostTurnKind
 from earshot_pulumi.provider.kind import UNKNOWN
 
 from earshot.config.docker_host import DockerHost

@@ -18,14 +18,14 @@ from earshot.user_data.boot import ssm_report, ssm_secret
 from earshot.user_data.docker_host import DockerHost, docker_host_user_data
 from earshot.user_data.render import digest
 from earshot_pulumi.aws.groups import SecurityGroups
-from earshot_pulumi.aws.host_keys import DockerHostKeys, client_folder
 from earshot_pulumi.aws.instances import Profile, SharedArgs, attached, instance, report_resource
 from earshot_pulumi.aws.network import NetworkFacts
 from earshot_pulumi.aws.tags import tags
 from earshot_pulumi.aws_settings import StackSettings
 from earshot_pulumi.change_memory import resources
-from earshot_pulumi.docker.engine_ready import DockerEngineReady, DockerHostImages
-from earshot_pulumi.docker.host_turns import DockerHostTurn
+from earshot_pulumi.docker_hosts.engine_ready import DockerEngineReady, DockerHostImages
+from earshot_pulumi.docker_hosts.keys import DockerHostKeys, client_folder
+from earshot_pulumi.docker_hosts.turns import DockerHostTurn
 from earshot_pulumi.outputs import once, with_run_errors
 from earshot_pulumi.provider.internal import outputs_of, types_of
 from earshot_pulumi.provider.kind import Properties

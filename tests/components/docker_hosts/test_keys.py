@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID
-from earshot_pulumi.aws import host_keys
-from earshot_pulumi.aws.host_keys import DockerHostKeysKind
+from earshot_pulumi.docker_hosts import keys
+from earshot_pulumi.docker_hosts.keys import DockerHostKeysKind
 from earshot_pulumi.provider.kind import UNKNOWN, Operation
 
 from earshot.certificates.authority import is_issued_by, read_certificate
@@ -25,7 +25,7 @@ KIND = Called(DockerHostKeysKind())
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(host_keys, "here", Path)
+    monkeypatch.setattr(keys, "here", Path)
     return tmp_path / "hosts"
 
 
@@ -72,7 +72,7 @@ def test_the_client_s_folder_is_private_and_has_what_docker_s_tools_ask_for(
     ssm: SsmDouble, folder: Path
 ) -> None:
     outs = created(folder)
-    client = host_keys.client_folder(folder)
+    client = keys.client_folder(folder)
     assert sorted(it.name for it in client.iterdir()) == ["ca.pem", "cert.pem", "key.pem"]
     for path in (folder, client):
         assert stat.S_IMODE(path.stat().st_mode) == 0o700
@@ -97,7 +97,7 @@ def test_another_checkout_gets_a_certificate_of_its_own(
     again = KIND.update(outs, props(checkout)).outs
     assert again["certificate"] == outs["certificate"]
     assert values(ssm) == texts, "engines keep their keys"
-    clients = (host_keys.client_folder(path) / "key.pem" for path in (checkout, folder))
+    clients = (keys.client_folder(path) / "key.pem" for path in (checkout, folder))
     assert len({path.read_text() for path in clients}) == 2
 
 
@@ -136,7 +136,7 @@ def test_the_client_s_certificate_is_renewed_in_time(
 ) -> None:
     outs = created(folder)
     later = datetime.now(UTC) + timedelta(days=340)
-    monkeypatch.setattr(host_keys, "_now", lambda: later)
+    monkeypatch.setattr(keys, "_now", lambda: later)
     assert KIND.differs(outs, props(folder))
     again = KIND.update(outs, props(folder)).outs
     assert again["versions"] == outs["versions"], "no host is replaced"
@@ -149,7 +149,7 @@ def test_an_authority_that_is_not_valid_changes_nothing(
 ) -> None:
     outs, texts = created(folder), values(ssm)
     now = datetime.now(UTC) + timedelta(days=days)
-    monkeypatch.setattr(host_keys, "_now", lambda: now)
+    monkeypatch.setattr(keys, "_now", lambda: now)
     assert KIND.differs(outs, props(folder))
     with pytest.raises(EarshotError, match="allowed: an authority that is valid now"):
         KIND.update(outs, props(folder))

@@ -86,7 +86,7 @@ class DockerHosts(ShapedComponent):
     versions: pulumi.Output[dict[str, str]]
     """The engine's version by host."""
 
-    _module = "aws.docker_host"
+    _module = "docker_hosts.resources"
     _late_inputs = ("vpc_id", "subnets")
     _partly_known = ("hosts",)
 

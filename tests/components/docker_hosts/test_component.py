@@ -4,7 +4,7 @@ from typing import Any
 
 import pulumi
 import pytest
-from earshot_pulumi.aws.docker_hosts import DockerHosts
+from earshot_pulumi.docker_hosts.component import DockerHosts
 from pulumi.runtime import mocks
 
 from earshot.aws.ecr import EXAMPLE

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from docker.errors import ImageNotFound
-from earshot_pulumi.docker import engine_ready
-from earshot_pulumi.docker.engine_ready import DockerHostImagesKind
+from earshot_pulumi.docker_hosts import engine_ready
+from earshot_pulumi.docker_hosts.engine_ready import DockerHostImagesKind
 
 from earshot.aws.ecr import EXAMPLE
 from earshot.errors import EarshotError

@@ -1,0 +1,5 @@
+"""The doubles that Docker hosts share with their placements."""
+
+from tests.components.aws.conftest import ssm
+
+__all__ = ["ssm"]
