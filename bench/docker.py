@@ -23,7 +23,7 @@ from earshot_pulumi.docker.container_address import ContainerAddress
 from bench.figures import console, measure_in_turn, show
 from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
-from earshot.engine import DEFAULT, VARIABLE
+from earshot.engine.connection import DEFAULT, VARIABLE
 from earshot.listeners.terms import Scope
 from earshot.placement.docker import DockerPlan, plan_docker
 from earshot.placement.node_container import DATA, NodeContainer

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from earshot import umask
 from earshot.errors import EarshotError
+from earshot.files import umask
+from earshot.files.reading import content_of, read_bytes
+from earshot.files.stack_files import PRIVATE, current_folder, own_or_templates, stack_name
 from earshot.listeners.security import FOLDER, VALIDATOR_FILE
-from earshot.reading import content_of, read_bytes
-from earshot.stack_files import PRIVATE, current_folder, own_or_templates, stack_name
-from earshot.yaml_document import read_yaml
+from earshot.yaml.document import read_yaml
 
 if TYPE_CHECKING:
     from earshot.config.document import Spec

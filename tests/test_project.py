@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from earshot.errors import EarshotError
+from earshot.files.stack_files import stack_name
 from earshot.project import Project
-from earshot.stack_files import stack_name
 from tests.raised import raised
 
 GOOD = "config:\n  earshot:cluster:\n    placement: local\n    brokers: 1\n"

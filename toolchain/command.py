@@ -5,10 +5,10 @@ import signal
 import subprocess
 from collections.abc import Sequence
 
-from earshot import umask
-from earshot.cache import exclusive
+from earshot.files import umask
+from earshot.files.cache import exclusive
+from earshot.files.stack_files import stack_name
 from earshot.jvm.java import find_java
-from earshot.stack_files import stack_name
 from toolchain import environment, progress, python_environment, system_packages
 from toolchain.paths import LOGS, PYTHON, ROOT, SETUP_LOCK
 from toolchain.pulumi_cli import installation

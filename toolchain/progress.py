@@ -17,8 +17,8 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TextIO
 
-from earshot import cache, streams
 from earshot.errors import EarshotError, remedy_of
+from earshot.files import cache, streams
 
 # On a terminal one line is redrawn; elsewhere (CI logs) each tick prints a new line.
 TICK_SECONDS = 1.0 if sys.stdout is not None and sys.stdout.isatty() else 10.0

@@ -11,8 +11,8 @@ import tempfile
 import tomllib
 from pathlib import Path
 
-from earshot import cache
 from earshot.errors import EarshotError
+from earshot.files import cache
 from toolchain import progress
 from toolchain.paths import LANGUAGE_HOST, LOCK_FILE, LOGS, PYTHON, ROOT, VENV
 

@@ -14,13 +14,13 @@ from pathlib import Path
 
 from pulumi_python_host.orphans import end_orphans
 
-from earshot import cache, umask
 from earshot.cli import run as earshot
 from earshot.config.document import Spec
 from earshot.errors import EarshotError, remedy_of
+from earshot.files import cache, umask
+from earshot.files.stack_files import stack_name
 from earshot.placement import plan_stack
 from earshot.project import Project
-from earshot.stack_files import stack_name
 from earshot.transition.change import Change
 from toolchain import placements
 from toolchain.environment import variables

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from earshot import engine
+from earshot.engine import connection
 from earshot.errors import EarshotError
 from earshot.jvm.java import find_java
 from toolchain import progress
@@ -35,13 +35,13 @@ class Tool:
             except EarshotError:
                 return False
             return True
-        if self.command == "dockerd" and (os.environ.get(engine.VARIABLE) or _has_socket()):
+        if self.command == "dockerd" and (os.environ.get(connection.VARIABLE) or _has_socket()):
             return True  # another machine's engine, or one without `dockerd` on PATH
         return any(map(shutil.which, filter(None, (self.command, self.alias))))
 
 
 def _has_socket() -> bool:
-    return Path(urlsplit(engine.DEFAULT).path).is_socket()
+    return Path(urlsplit(connection.DEFAULT).path).is_socket()
 
 
 TOOLS = (

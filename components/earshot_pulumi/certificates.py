@@ -12,7 +12,6 @@ from typing import Any
 import pulumi
 from pulumi.runtime import is_dry_run
 
-from earshot import cache
 from earshot.certificates.authority import Subject
 from earshot.certificates.client import client_properties
 from earshot.certificates.given import Files, GivenCertificates, read_given
@@ -20,6 +19,7 @@ from earshot.certificates.private_ca import authority_of
 from earshot.certificates.store import Store, StoredCertificates, UnchangedVersions
 from earshot.certificates.target import TargetCertificates
 from earshot.config.security import SecuritySpec
+from earshot.files import cache
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.security import FOLDER, NODE, VALIDATOR, VALIDATOR_FILE, node_name
 from earshot.listeners.terms import Mechanism

@@ -16,9 +16,9 @@ import pulumi
 from earshot.checks.policy_config import stack_config
 from earshot.config.cluster import ClusterSpec
 from earshot.errors import EarshotError
+from earshot.files.stack_files import stack_name
 from earshot.placement import PlacementPlan
 from earshot.project import Project
-from earshot.stack_files import stack_name
 from earshot.transition.change import Change
 from earshot.validation.contract import Contract
 from earshot_pulumi.aws_settings import StackSettings

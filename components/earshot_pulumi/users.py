@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pulumi
 
-from earshot import cache
 from earshot.certificates.client import client_properties
 from earshot.certificates.store import Store
 from earshot.config.cluster import ClusterSpec
 from earshot.errors import EarshotError
+from earshot.files import cache
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.properties import read_properties
 from earshot.listeners.security import VALIDATOR

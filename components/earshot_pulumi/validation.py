@@ -19,9 +19,9 @@ from typing import IO, Any, cast
 
 import pulumi
 
-from earshot import cache
 from earshot.errors import EarshotError
 from earshot.extras import folder_of
+from earshot.files import cache
 from earshot.jvm.java import find_java
 from earshot.placement import standpoint
 from earshot.placement.standpoint import Kind, Standpoint

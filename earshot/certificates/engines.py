@@ -16,7 +16,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from earshot import cache
 from earshot.certificates.authority import (
     IssuedCertificate,
     Subject,
@@ -29,7 +28,8 @@ from earshot.certificates.authority import (
     read_certificate,
 )
 from earshot.errors import EarshotError
-from earshot.reading import content_of
+from earshot.files import cache
+from earshot.files.reading import content_of
 
 CLIENT_DAYS: Final = 365
 RENEW_DAYS: Final = 30

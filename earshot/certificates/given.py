@@ -25,7 +25,7 @@ from earshot.certificates.places import is_in_aws, of_node
 from earshot.certificates.shown import ShownCertificate
 from earshot.certificates.verified import refusal
 from earshot.errors import EarshotError
-from earshot.reading import content_of
+from earshot.files.reading import content_of
 
 _UNUSABLE = (
     ValueError,

@@ -25,7 +25,6 @@ from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from earshot import cache
 from earshot.certificates.authority import (
     Certificate,
     IssuedCertificate,
@@ -42,6 +41,7 @@ from earshot.certificates.names import SubjectNames
 from earshot.certificates.private_ca import issued_by
 from earshot.certificates.target import FIRST, TargetCertificates, numbered
 from earshot.errors import EarshotError
+from earshot.files import cache
 from earshot.listeners.security import AUTHORITY, CLIENTS, TRUSTED
 
 

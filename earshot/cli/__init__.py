@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import NoReturn
 
-from earshot import streams, umask
 from earshot.errors import EarshotError, machine_error
 from earshot.extras import extra_of, installing
+from earshot.files import streams, umask
 
 USAGE = 2
 OWN_FAULT = 70

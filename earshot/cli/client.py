@@ -8,9 +8,9 @@ from earshot.certificates.store import Store
 from earshot.cli.output import refuse_read, refuse_replacing, save
 from earshot.cli.target import stack_contract
 from earshot.errors import EarshotError
+from earshot.files.reading import open_regular
+from earshot.files.stack_files import stack_name
 from earshot.project import Project
-from earshot.reading import open_regular
-from earshot.stack_files import stack_name
 
 HEADER = "# Written by `earshot client`, which replaces this file when it is named again."
 """The first line of files that the command may replace."""

@@ -7,13 +7,13 @@ from collections.abc import Collection, Mapping, Sequence
 from earshot.cli.output import emit
 from earshot.cli.target import stack_contract, target
 from earshot.errors import EarshotError
+from earshot.files.stack_files import stack_name
 from earshot.gateway.render import Software, render
 from earshot.gateway.routes import DEFAULT_IDLE_SECONDS, BoundListener, routes
 from earshot.listeners.address import MAX_PORT, PORT_ALLOWED
 from earshot.placement import PlacementPlan, plan_stack
 from earshot.project import Project
 from earshot.report.visible import one_line
-from earshot.stack_files import stack_name
 from earshot.validation.contract import Contract
 
 

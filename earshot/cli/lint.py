@@ -26,6 +26,8 @@ from earshot.cli.output import (
 )
 from earshot.errors import EarshotError
 from earshot.facts.settings import NEWEST
+from earshot.files.reading import read_bytes
+from earshot.files.stack_files import current_folder
 from earshot.lint.check import check
 from earshot.lint.compose_files import check_compose, check_together
 from earshot.lint.files import choose, overlays_of
@@ -33,10 +35,8 @@ from earshot.lint.formats import SUFFIXES, LintFormat, render
 from earshot.lint.ignores import rules_named, with_comments, with_rules
 from earshot.lint.model import FailedFile, FileOptions, FileReport, Outcome, count_of
 from earshot.lint.source_lines import SourceLines
-from earshot.reading import read_bytes
 from earshot.report.terminal import Terminal
 from earshot.report.visible import visible
-from earshot.stack_files import current_folder
 
 if TYPE_CHECKING:
     from earshot.lint.baseline import BaselineEntry

@@ -14,9 +14,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
-from earshot import cache, umask
 from earshot.errors import EarshotError, remedy_of
-from earshot.reading import open_regular
+from earshot.files import cache, umask
+from earshot.files.reading import open_regular
 from earshot.report import Format, render
 from earshot.report.terminal import Terminal
 from earshot.report.visible import visible

@@ -12,6 +12,7 @@ from earshot.checks.reach import Reach, reach
 from earshot.cli.output import emit
 from earshot.config.document import Spec
 from earshot.errors import EarshotError
+from earshot.files.stack_files import stack_name
 from earshot.listeners.address import Address
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.render import server_properties
@@ -22,7 +23,6 @@ from earshot.rules.evaluate import CheckResult
 from earshot.rules.grouped import grouped
 from earshot.rules.registry import FindingState
 from earshot.sources.files import text_of
-from earshot.stack_files import stack_name
 from earshot.transition.change import Change
 from earshot.transition.memory import recall
 from earshot.transition.rehearsal import RehearsedStep, rehearsed_steps

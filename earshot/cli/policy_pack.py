@@ -9,10 +9,11 @@ import stat
 import sys
 from pathlib import Path
 
-from earshot import __version__, cache
+from earshot import __version__
 from earshot.cli.output import emit
 from earshot.errors import EarshotError, remedy_of
 from earshot.extras import installing
+from earshot.files import cache
 
 MODE = 0o700
 _PROGRAM = """\

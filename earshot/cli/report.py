@@ -5,13 +5,13 @@ from pathlib import Path
 
 from earshot.cli.output import SUFFIXES, formats, refuse_outputs, show
 from earshot.errors import EarshotError
+from earshot.files.reading import content_of
+from earshot.files.stack_files import stack_name
 from earshot.project import Project
-from earshot.reading import content_of
 from earshot.remote.bucket import fetch, is_url
 from earshot.report import Format
 from earshot.report.json import read_report
 from earshot.report.merge import Source, merge
-from earshot.stack_files import stack_name
 from earshot.validation.result import MOST_CELLS
 
 

@@ -8,8 +8,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from earshot import cache, cli
+from earshot import cli
 from earshot.errors import EarshotError
+from earshot.files import cache
 from earshot.remote.orders import read_order
 
 

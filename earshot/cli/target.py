@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from earshot.errors import AddressError, EarshotError
+from earshot.files.reading import read_all
+from earshot.files.stack_files import stack_name
 from earshot.listeners.address import Address, parse_address
 from earshot.project import Project
-from earshot.reading import read_all
 from earshot.sources.files import text_of
-from earshot.stack_files import stack_name
 from earshot.validation.client_file import read_client_file
 from earshot.validation.contract import Contract, read_contract
 

@@ -9,7 +9,6 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from earshot.aws.subnets import Nat, Subnet, check_room, lay_out, spread
-from earshot.cluster_id import ClusterId
 from earshot.config.aws_parts import (
     ClientsSpec,
     FileName,
@@ -30,6 +29,7 @@ from earshot.config.connected import ConnectedVpcSpec, VpcName, connection_probl
 from earshot.config.listener import ListenerSpec
 from earshot.config.removal import UNUSED, Remove
 from earshot.errors import EarshotError, SpecError
+from earshot.listeners.cluster_id import ClusterId
 from earshot.listeners.owned import check_property
 from earshot.listeners.problems import refuse, reraised
 from earshot.listeners.security import is_secret_file

@@ -13,7 +13,6 @@ from pydantic import (
     model_validator,
 )
 
-from earshot.cluster_id import ClusterId
 from earshot.config.aws_docker_hosts import DockerHostsSpec
 from earshot.config.cluster import (
     FIRST_SEPARATE_CONTROLLER,
@@ -26,6 +25,7 @@ from earshot.config.cluster import (
 from earshot.config.docker_host import DockerHost, Hosts, ProvisionedHost
 from earshot.config.listener import ListenerSpec
 from earshot.config.removal import UNUSED, Remove
+from earshot.listeners.cluster_id import ClusterId
 from earshot.listeners.images import Family, family_of, tag_of
 from earshot.listeners.model import Frozen, Port, matching
 from earshot.listeners.problems import refuse, repeated, shown

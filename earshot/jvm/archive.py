@@ -19,7 +19,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from earshot import cache
+from earshot.files import cache
 
 FILE = "classes.jsa"
 SOURCES = "sources.json"

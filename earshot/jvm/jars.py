@@ -23,9 +23,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
-from earshot import cache
 from earshot.errors import EarshotError, remedy_of
 from earshot.extras import folder_of
+from earshot.files import cache
 from earshot.jvm.java import find_java, jvm_environment
 
 KAFKA_VERSION = "4.1.1"

@@ -13,9 +13,9 @@ from datetime import date
 from pathlib import Path
 
 from earshot.errors import EarshotError, SpecError
+from earshot.files.reading import read_bytes
 from earshot.lint.ignores import Waiver, last_day
 from earshot.lint.model import FileReport, Mistake, relative
-from earshot.reading import read_bytes
 
 IN_BASELINE = "in the baseline"
 MAX_PROBLEMS = 20

@@ -15,14 +15,14 @@ from itertools import islice
 from pathlib import Path
 
 from earshot.errors import EarshotError
+from earshot.files.reading import open_regular
 from earshot.lint.forms import Form, by_name, is_looked_for
 from earshot.lint.model import FileReport
-from earshot.reading import open_regular
 from earshot.sources.drop_ins import is_drop_in, units_of
 from earshot.sources.files import text_of, variables_for
 from earshot.sources.values import as_map, text_in
-from earshot.yaml_document import read_yaml_texts
-from earshot.yaml_tags import untagged
+from earshot.yaml.document import read_yaml_texts
+from earshot.yaml.tags import untagged
 
 MAX_BYTES = 2_000_000
 """Larger files in a folder are skipped as data. A file that the user names is always checked."""

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from earshot.errors import without_users
+from earshot.files.reading import open_regular, read_all
 from earshot.lint.model import Place
 from earshot.listeners.secrets import MASK, SECRET_NAME, before_secret, reveals
-from earshot.reading import open_regular, read_all
 from earshot.report.visible import visible
 
 MAX_CHARACTERS = 10_000

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from earshot.certificates.places import is_in_aws, parts_of_ca
 from earshot.certificates.shown import ShownCertificate
 from earshot.config.security import SecuritySpec
+from earshot.files.stack_files import project_of
 from earshot.listeners.model import ClusterPlan, SecurityPlan
 from earshot.listeners.security import NODE, NODES, principal
-from earshot.stack_files import project_of
 
 if TYPE_CHECKING:
     from earshot.certificates.given import Files, GivenNode

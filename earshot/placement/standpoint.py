@@ -7,12 +7,12 @@ from typing import Final, Literal
 
 from pydantic import Field, ValidationError
 
-from earshot.engine import HasEngine, address_of, is_here
+from earshot.engine.connection import HasEngine, address_of, is_here
 from earshot.errors import EarshotError, SpecError
+from earshot.files.reading import content_of
 from earshot.listeners.model import Frozen
 from earshot.listeners.problems import describe
 from earshot.listeners.terms import Scope
-from earshot.reading import content_of
 from earshot.validation.contract import Contract
 
 FILE: Final = "vantages.json"

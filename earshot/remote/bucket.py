@@ -11,7 +11,7 @@ from typing import Final
 
 from earshot.aws_client import NotMade, new_client
 from earshot.errors import EarshotError
-from earshot.reading import read_all
+from earshot.files.reading import read_all
 
 SCHEME: Final = "s3://"
 _URL: Final = re.compile(r"s3://(?P<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])/(?P<key>.+)", re.ASCII)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from earshot.engine import (
+from earshot.engine.connection import (
     ANSWER_SECONDS,
     REQUEST_SECONDS,
     UNREADABLE,
@@ -23,11 +23,11 @@ from earshot.engine import (
     root_cause,
 )
 from earshot.errors import EarshotError
+from earshot.files.reading import read_bytes
 from earshot.listeners.address import MAX_NAME
 from earshot.listeners.listed import clipped
 from earshot.listeners.properties import NodeSettings, write_properties
 from earshot.placement.standpoint import HOST_NETWORK, OWN_NETWORK, CandidateEngine, Standpoint
-from earshot.reading import read_bytes
 from earshot.remote.answer import checked_report
 from earshot.remote.archive import folder_archive
 from earshot.remote.image import ensure_image

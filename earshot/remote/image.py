@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import earshot
-from earshot import cache
-from earshot.engine import MOST_SHOWN, DockerObject, root_cause
+from earshot.engine.connection import MOST_SHOWN, DockerObject, root_cause
 from earshot.errors import EarshotError
+from earshot.files import cache
 from earshot.jvm.jars import spark_connector_jars
 from earshot.listeners.listed import clipped
 from earshot.remote.archive import archive

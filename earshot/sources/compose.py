@@ -48,8 +48,8 @@ from earshot.topology.container import (
     configures_proxy,
     may_be_configuration,
 )
-from earshot.yaml_document import read_yaml_texts
-from earshot.yaml_tags import untagged, without
+from earshot.yaml.document import read_yaml_texts
+from earshot.yaml.tags import untagged, without
 
 LISTENERS = re.compile(r"^[ \t]*(?:advertised\.)?listeners[ \t]*[=:]", re.MULTILINE)
 """A setting that shows a broker's properties file."""

@@ -22,8 +22,8 @@ from earshot.sources.compose_sections import (
     with_inline,
 )
 from earshot.sources.substitution import Variables
-from earshot.yaml_document import read_yaml_texts
-from earshot.yaml_tags import Keys, UnknownValue, tagged, untagged, without
+from earshot.yaml.document import read_yaml_texts
+from earshot.yaml.tags import Keys, UnknownValue, tagged, untagged, without
 
 Read = Callable[[str], str]
 """The text of a file; raises OSError."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from earshot.errors import EarshotError, remedy_of
-from earshot.reading import open_regular, read_all, read_bytes
+from earshot.files.reading import open_regular, read_all, read_bytes
 from earshot.sources.substitution import Variables, read_env_file
 
 PROPERTIES = ".properties"

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from earshot import cache
 from earshot.errors import EarshotError
+from earshot.files import cache
 from earshot.listeners.model import ClusterPlan, Frozen
 
 FILE = "change.json"

@@ -9,8 +9,8 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, ValidationError, field_validator
 
-from earshot.cluster_id import ClusterId
 from earshot.config.aws_parts import FileName, KafkaRelease
+from earshot.listeners.cluster_id import ClusterId
 from earshot.listeners.model import Frozen, matching
 from earshot.listeners.owned import check_property
 from earshot.listeners.problems import refuse

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from earshot.errors import EarshotError
+from earshot.files.reading import content_of
 from earshot.listeners.properties import malformed_keys, read_properties
-from earshot.reading import content_of
 
 _TRIMMED = "".join(map(chr, range(33)))
 """Characters that Kafka strips from every value (`String.trim`)."""

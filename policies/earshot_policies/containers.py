@@ -8,9 +8,9 @@ from functools import cached_property
 from earshot_pulumi.gate import GATE_TYPE
 from pulumi_policy import PolicyProviderResource, ResourceValidationArgs
 
-from earshot import engine
 from earshot.checks.containers import ContainerRun, RegisteredContainer
 from earshot.checks.instance_stack import StackEvaluation
+from earshot.engine import connection
 from earshot.json_object import Document
 from earshot.names.machine import own_addresses
 from earshot.names.policy import ResolverPolicy
@@ -44,7 +44,7 @@ class Containers:
         result = self._run.register(
             RegisteredContainer(args.urn, service, engine_id, f"{GATE_TYPE}$" in args.urn),
             policy,
-            self._own_addresses if engine.is_here(engine_id) else (),
+            self._own_addresses if connection.is_here(engine_id) else (),
         )
         return Evaluation(result.findings, result.remarks)
 
@@ -69,4 +69,4 @@ def _engine_id(provider: PolicyProviderResource | None) -> str:
     if provider is not None and None in (props.get("context", ""), props.get("host", "")):
         return provider.urn
     configured_id = props.get("context") or props.get("host")
-    return str(configured_id or os.environ.get(engine.VARIABLE) or engine.DEFAULT)
+    return str(configured_id or os.environ.get(connection.VARIABLE) or connection.DEFAULT)

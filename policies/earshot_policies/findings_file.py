@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from earshot import cache
 from earshot.errors import EarshotError
+from earshot.files import cache
 from earshot.lint.formats import SUFFIXES, LintFormat, render
 from earshot.lint.model import FileReport, Mistake, Outcome, Place
 from earshot.rules.registry import Finding, FindingState, Severity

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from earshot import cache
 from earshot.certificates.authority import Subject
 from earshot.certificates.store import Store
 from earshot.certificates.target import TargetCertificates
 from earshot.cli.client import HEADER
+from earshot.files import cache
 from earshot.listeners.properties import read_properties
 from earshot.project import Project
 from tests.cli.command import Earshot, save_contract, save_stack

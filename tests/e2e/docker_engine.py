@@ -27,9 +27,9 @@ import docker
 import psutil
 import pytest
 
-from earshot import cache
-from earshot.engine import DEFAULT, VARIABLE, connect
+from earshot.engine.connection import DEFAULT, VARIABLE, connect
 from earshot.errors import EarshotError
+from earshot.files import cache
 from tests import shared_engine
 from tests.e2e.packet_rules import restored_rules
 from tests.skips import lacking

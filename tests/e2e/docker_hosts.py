@@ -20,7 +20,7 @@ from pathlib import Path
 
 import psutil
 
-from earshot import cache
+from earshot.files import cache
 from tests.doubles.certificates import self_signed
 from tests.e2e.docker_engine import Daemon, Engine, refusal
 from tests.skips import lacking

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network
 from pathlib import Path
 
-from earshot import cache
+from earshot.files import cache
 from tests.e2e.docker_engine import Engine
 from tests.e2e.images.load import instance_image
 from tests.skips import lacking

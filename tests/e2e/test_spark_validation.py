@@ -15,10 +15,10 @@ import pyspark
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from earshot import cache
 from earshot.doctor import replication
 from earshot.doctor.doctor import examine
 from earshot.errors import EarshotError
+from earshot.files import cache
 from earshot.jvm.archive import start_options
 from earshot.jvm.jars import spark_connector_jars
 from earshot.jvm.java import find_java

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from earshot import cache
+from earshot.files import cache
 from toolchain.pulumi_cli import go
 
 VERSION = "1.25.0"

@@ -9,7 +9,7 @@ import os
 import shutil
 from pathlib import Path
 
-from earshot import cache
+from earshot.files import cache
 from toolchain import progress
 from toolchain.paths import LOGS, PYTHON
 from toolchain.pulumi_cli import go

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from earshot.errors import EarshotError
+from earshot.files.reading import open_regular
 from earshot.lint import files
 from earshot.lint.files import choose
 from earshot.lint.model import FileReport, relative
-from earshot.reading import open_regular
 from tests.raised import raised
 
 WORDLESS = 'has neither "kafka" nor "listeners" in its first 1 MB'

@@ -21,7 +21,7 @@ import pytest
 from docker.errors import DockerException, NotFound
 
 from earshot.doctor.targets import targets_of
-from earshot.engine import REQUEST_SECONDS
+from earshot.engine.connection import REQUEST_SECONDS
 from earshot.errors import EarshotError
 from earshot.listeners.properties import read_properties
 from earshot.listeners.terms import Scope

@@ -19,8 +19,9 @@ from typing import Any, cast
 import pytest
 from docker.errors import APIError, DockerException, ImageNotFound
 
-from earshot import __version__, cache
+from earshot import __version__
 from earshot.errors import EarshotError
+from earshot.files import cache
 from earshot.remote import image
 from earshot.remote.image import (
     LABEL,

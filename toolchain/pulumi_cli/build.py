@@ -10,7 +10,7 @@ import platform
 import shutil
 from pathlib import Path
 
-from earshot import cache
+from earshot.files import cache
 from toolchain import progress
 from toolchain.paths import LOGS
 from toolchain.pulumi_cli import go

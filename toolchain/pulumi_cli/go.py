@@ -7,8 +7,8 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from earshot import cache
 from earshot.errors import EarshotError
+from earshot.files import cache
 from toolchain import progress
 from toolchain.paths import LOGS
 

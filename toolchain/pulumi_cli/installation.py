@@ -7,8 +7,8 @@ import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from earshot import cache
 from earshot.errors import EarshotError
+from earshot.files import cache
 from toolchain.paths import BIN, CLI_RECORD, PYTHON
 from toolchain.pulumi_cli import build, official, wrapper
 

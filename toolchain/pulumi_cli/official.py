@@ -8,8 +8,8 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from earshot import cache
 from earshot.errors import EarshotError
+from earshot.files import cache
 from toolchain import progress
 from toolchain.paths import LOGS
 from toolchain.pulumi_cli import wrapper

@@ -9,7 +9,7 @@ import shlex
 import shutil
 from pathlib import Path
 
-from earshot import cache
+from earshot.files import cache
 
 LANGUAGE_HOST = "pulumi-language-python"
 CODEGEN = "pulumi-codegen"

@@ -7,8 +7,8 @@ If the parameter is lost, the attached volumes still have the id.
 import pulumi
 import pulumi_aws as aws
 
-from earshot.cluster_id import new_cluster_id
 from earshot.errors import EarshotError
+from earshot.listeners.cluster_id import new_cluster_id
 from earshot.placement.aws import report_parameter
 from earshot_pulumi.aws.tags import tags
 from earshot_pulumi.outputs import with_run_errors

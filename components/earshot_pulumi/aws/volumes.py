@@ -6,9 +6,9 @@ from typing import Any, Final
 import pulumi
 import pulumi_aws as aws
 
-from earshot.cluster_id import of_stack_name
 from earshot.config.aws import AwsSpec
 from earshot.errors import SpecError
+from earshot.listeners.cluster_id import of_stack_name
 from earshot_pulumi.aws.tags import STACK
 from earshot_pulumi.unknown_inputs import is_marker
 

@@ -9,7 +9,7 @@ import pulumi
 import pulumi_docker as docker
 
 from earshot.config.docker import DockerSpec
-from earshot.engine import address_of, in_clear
+from earshot.engine.connection import address_of, in_clear
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.security import node_name
 from earshot.placement.docker import DockerPlan

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from earshot.config.docker_host import DockerHost
-from earshot.engine import DockerObject
+from earshot.engine.connection import DockerObject
 from earshot.errors import AddressError
 from earshot.listeners.grammar import parse_entries
 from earshot.listeners.properties import read_environment

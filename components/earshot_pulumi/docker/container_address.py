@@ -12,7 +12,7 @@ from docker.errors import DockerException, NotFound
 from pydantic import Field
 
 from earshot.config.docker_host import DockerHost
-from earshot.engine import (
+from earshot.engine.connection import (
     UNREADABLE,
     DockerObject,
     HasEngine,

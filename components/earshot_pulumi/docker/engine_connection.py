@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 import docker
 
-from earshot.engine_client import early_output
+from earshot.engine.client import early_output
 from earshot.tunnel.via import PASS_ON
 
 SECONDS: Final = 5

@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 import docker
 
 from earshot import sockets
-from earshot.engine import HasEngine, address_of, is_here
+from earshot.engine.connection import HasEngine, address_of, is_here
 from earshot.sockets import ANY_IPV4, ANY_IPV6, Bound
 from earshot.topology.container import PublishedPort
 from earshot_pulumi.docker import throwaway

@@ -8,7 +8,7 @@ import pulumi
 import pulumi_docker as docker
 
 from earshot.config.docker_host import DockerHost
-from earshot.engine import address_of, connect
+from earshot.engine.connection import address_of, connect
 from earshot.placement.node_container import NodeContainer
 from earshot_pulumi.deployment import child_name
 from earshot_pulumi.docker import in_turn, labels

@@ -7,8 +7,8 @@ or the stack's file names it. The stack's name is not enough: another deployment
 from pathlib import Path
 from typing import Final
 
-from earshot import cache
-from earshot.cluster_id import new_cluster_id, of_stack_name
+from earshot.files import cache
+from earshot.listeners.cluster_id import new_cluster_id, of_stack_name
 from earshot_pulumi.docker.on_engines import (
     EngineObjects,
     TargetStack,

@@ -12,7 +12,7 @@ from docker.errors import DockerException, ImageNotFound
 
 from earshot.aws.ecr import ecr_image
 from earshot.config.docker_host import DockerHost
-from earshot.engine import UNREADABLE, address_of, root_cause
+from earshot.engine.connection import UNREADABLE, address_of, root_cause
 from earshot.errors import EarshotError
 from earshot_pulumi.docker.container_address import Engines, asking
 from earshot_pulumi.docker.on_engines import TargetStack

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from earshot.config.docker_host import DockerHost
-from earshot.engine import DockerObject
+from earshot.engine.connection import DockerObject
 from earshot.errors import EarshotError
 from earshot.placement.docker import DockerPlan
 from earshot_pulumi.deployment import child_name

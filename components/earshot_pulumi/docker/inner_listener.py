@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import docker
 from docker.errors import DockerException
 
-from earshot.engine import UNREADABLE, root_cause
+from earshot.engine.connection import UNREADABLE, root_cause
 from earshot.errors import EarshotError
 from earshot.listeners.model import Listener
 from earshot.listeners.security import VALIDATOR

@@ -15,7 +15,7 @@ import pulumi
 from docker.errors import DockerException, NotFound
 
 from earshot.config.docker_host import DockerHost
-from earshot.engine import root_cause
+from earshot.engine.connection import root_cause
 from earshot.errors import EarshotError
 from earshot.listeners.security import AUTHORITY, TRUSTED
 from earshot.placement.node_container import KEYS

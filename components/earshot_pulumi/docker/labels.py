@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from earshot.cluster_id import of_stack_name
+from earshot.listeners.cluster_id import of_stack_name
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.render import voters
 

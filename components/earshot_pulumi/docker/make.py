@@ -13,7 +13,7 @@ from typing import Final
 from docker.errors import DockerException
 
 from earshot.config.docker import DockerSpec
-from earshot.engine import DockerObject, address_of, connect, root_cause
+from earshot.engine.connection import DockerObject, address_of, connect, root_cause
 from earshot.errors import EarshotError
 from earshot.jvm.broker_log import cause_of_end, without_frames
 from earshot.placement import standpoint

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from earshot.config.docker_host import DockerHost
-from earshot.engine import DockerObject
+from earshot.engine.connection import DockerObject
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.render import voters

@@ -21,7 +21,7 @@ import pulumi
 from docker.errors import DockerException
 
 from earshot.config.docker_host import DockerHost
-from earshot.engine import DockerObject
+from earshot.engine.connection import DockerObject
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.properties import without_references

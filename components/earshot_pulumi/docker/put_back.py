@@ -13,9 +13,9 @@ from typing import Final
 
 from docker.errors import DockerException, NotFound
 
-from earshot import cache
-from earshot.engine import UNREADABLE, DockerObject, root_cause
+from earshot.engine.connection import UNREADABLE, DockerObject, root_cause
 from earshot.errors import EarshotError
+from earshot.files import cache
 from earshot_pulumi.docker import labels
 from earshot_pulumi.docker.container_address import ContainerAddress, Engines, is_up
 from earshot_pulumi.docker.in_turn import GRACE, NO_QUORUM_GRACE

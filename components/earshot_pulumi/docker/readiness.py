@@ -15,7 +15,7 @@ from typing import Final
 
 from docker.errors import DockerException
 
-from earshot.engine import MOST_SHOWN, DockerObject, root_cause
+from earshot.engine.connection import MOST_SHOWN, DockerObject, root_cause
 from earshot.errors import EarshotError
 from earshot.jvm.broker_log import cause_of_end, without_frames
 from earshot.listeners.listed import clipped

@@ -9,7 +9,7 @@ from docker.errors import DockerException
 
 from earshot import sockets
 from earshot.config.docker_host import DockerHost
-from earshot.engine import UNREADABLE
+from earshot.engine.connection import UNREADABLE
 from earshot.errors import AddressError, EarshotError
 from earshot.listeners.grammar import parse_entries
 from earshot.listeners.properties import NodeSettings, read_environment

@@ -14,7 +14,7 @@ import docker
 from docker.errors import APIError, DockerException
 from docker.models.containers import Container
 
-from earshot.engine import MOST_SHOWN, UNREADABLE, root_cause
+from earshot.engine.connection import MOST_SHOWN, UNREADABLE, root_cause
 from earshot.errors import EarshotError
 from earshot.listeners.listed import clipped
 from earshot.remote.archive import folder_archive

@@ -7,7 +7,7 @@ import pulumi
 from docker.errors import DockerException
 
 from earshot.config.docker_host import DockerHost
-from earshot.engine import ANSWER_SECONDS, connect, root_cause
+from earshot.engine.connection import ANSWER_SECONDS, connect, root_cause
 from earshot.errors import EarshotError
 from earshot.user_data.host_report import HostReport
 from earshot_pulumi.aws.credentials import reader

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from earshot import cache
+from earshot.files import cache
 from earshot.listeners.properties import NodeSettings, read_properties, write_properties
 from earshot_pulumi.local.record import PROPERTIES
 from earshot_pulumi.writing import writing

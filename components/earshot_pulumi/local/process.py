@@ -26,8 +26,8 @@ from pathlib import Path
 
 import psutil
 
-from earshot import cache
 from earshot.errors import EarshotError, remedy_of
+from earshot.files import cache
 from earshot.jvm.archive import recording, start_options
 from earshot.jvm.broker_log import cause_of_end, without_frames
 from earshot.jvm.jars import class_path

@@ -13,9 +13,10 @@ from pathlib import Path
 import psutil
 from pydantic import TypeAdapter
 
-from earshot import cache, sockets
-from earshot.cluster_id import new_cluster_id
+from earshot import sockets
 from earshot.errors import EarshotError
+from earshot.files import cache
+from earshot.listeners.cluster_id import new_cluster_id
 from earshot.listeners.listed import listed, numbered
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.render import voters

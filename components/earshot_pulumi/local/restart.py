@@ -6,8 +6,8 @@ from pathlib import Path
 
 import psutil
 
-from earshot import cache
 from earshot.errors import EarshotError
+from earshot.files import cache
 from earshot.listeners.listed import listed
 from earshot.listeners.properties import read_properties
 from earshot_pulumi.driver import (

@@ -8,9 +8,9 @@ import sys
 signal.signal(signal.SIGINT, signal.SIG_DFL)
 gc.set_threshold(20_000, 20, 20)  # imported modules stay, so garbage is collected rarely
 
-from earshot import umask  # noqa: E402
 from earshot.errors import EarshotError  # noqa: E402
 from earshot.extras import needed_for  # noqa: E402
+from earshot.files import umask  # noqa: E402
 
 
 def run() -> None:

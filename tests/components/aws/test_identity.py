@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from earshot_pulumi.aws.identity import checked
 
-from earshot.cluster_id import check_cluster_id, of_stack_name
 from earshot.errors import EarshotError
+from earshot.listeners.cluster_id import check_cluster_id, of_stack_name
 from tests.components.aws.registered import (
     INSTANCE,
     PARAMETER,

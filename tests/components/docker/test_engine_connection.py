@@ -24,7 +24,7 @@ from earshot_pulumi.docker.inner_listener import (
 from earshot.certificates.authority import Subject
 from earshot.certificates.store import Store
 from earshot.certificates.target import TargetCertificates
-from earshot.engine import connect
+from earshot.engine.connection import connect
 from earshot.listeners.security import NODE, NODES
 from earshot.placement.standpoint import CandidateEngine
 from earshot.remote.archive import archive

@@ -13,7 +13,7 @@ from earshot_pulumi.docker.identity import FILE, own_id, remember, remembered
 from earshot_pulumi.docker.on_engines import EngineContainer, EngineObjects
 from earshot_pulumi.docker.preflight import EnginePreflightKind
 
-from earshot.cluster_id import check_cluster_id, of_stack_name
+from earshot.listeners.cluster_id import check_cluster_id, of_stack_name
 from tests.components.called import Called
 from tests.components.docker.stacks import OTHER_ID as B
 from tests.components.docker.stacks import OWN_ID as A

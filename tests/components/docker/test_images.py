@@ -4,7 +4,7 @@ import pytest
 from earshot_pulumi.docker import images
 
 from earshot.config.docker_host import DockerHost
-from earshot.engine import connect
+from earshot.engine.connection import connect
 from earshot.errors import EarshotError
 from earshot.placement.standpoint import CandidateEngine
 from tests.doubles.engine_server import document, engine_server

@@ -19,8 +19,8 @@ from earshot_pulumi.docker.on_engines import (
 from earshot_pulumi.docker.preflight import EnginePreflightKind
 from earshot_pulumi.unknown_inputs import Markers
 
-from earshot.cluster_id import of_stack_name
 from earshot.errors import EarshotError
+from earshot.listeners.cluster_id import of_stack_name
 from earshot.topology.container import PublishedPort
 from tests.components.called import Called
 from tests.components.docker.stacks import (

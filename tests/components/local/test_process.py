@@ -19,8 +19,8 @@ from earshot_pulumi.local import process
 from earshot_pulumi.local.process import Launch, check_java, check_room
 from earshot_pulumi.local.record import Record, running
 
-from earshot import cache
 from earshot.errors import EarshotError
+from earshot.files import cache
 from earshot.jvm.archive import QUICK_START, QUIET, start_options
 from tests.components.local.nodes import SLEEP, as_root, node, recorded, recorded_node
 from tests.raised import raised

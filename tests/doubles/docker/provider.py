@@ -17,7 +17,7 @@ from docker.tls import TLSConfig
 from pulumi.provider.experimental import provider as protocol
 from pulumi.provider.experimental.property_value import PropertyValue
 
-from earshot.engine import certified
+from earshot.engine.connection import certified
 from tests.doubles.docker.container import Container
 from tests.doubles.docker.defaults import with_defaults, without_names
 from tests.doubles.docker.image import RemoteImage

@@ -11,7 +11,7 @@ import subprocess
 from functools import partial
 from pathlib import Path
 
-from earshot import cache
+from earshot.files import cache
 from toolchain import progress
 from toolchain.paths import LOGS
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import docker
 
 import earshot
-from earshot import cache
+from earshot.files import cache
 from earshot.jvm import jars
 from earshot.remote import image
 from tests.e2e.docker_engine import Engine

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from earshot import cache
 from earshot.errors import EarshotError
+from earshot.files import cache
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_an_invalid_entry_is_replaced_and_leftovers_of_a_killed_process_are_remo
 
 def start(code: str, *arguments: Path) -> subprocess.Popen[str]:
     """Another process that works with the cache."""
-    lines = f"import sys, time, pathlib\nfrom earshot import cache\n{code}"
+    lines = f"import sys, time, pathlib\nfrom earshot.files import cache\n{code}"
     command = [sys.executable, "-c", lines, *map(str, arguments)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 

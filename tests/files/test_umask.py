@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from earshot import umask
+from earshot.files import umask
 from toolchain import command, environment, stack
 
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from earshot import engine, engine_client
-from earshot.engine import connect
+from earshot.engine.connection import connect
 from earshot.placement.standpoint import CandidateEngine
 from tests.doubles.dripping import PAUSE_SECONDS
 from tests.doubles.engine_server import (
@@ -62,8 +61,8 @@ def test_the_output_of_a_command_that_ends_at_once_is_not_lost() -> None:
 def test_the_output_of_a_command_has_limits(
     answer: Answer, error: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine_client, "MOST_BYTES", 2**20)
-    monkeypatch.setattr(engine, "REQUEST_SECONDS", 0.5)
+    monkeypatch.setattr("earshot.engine.client.MOST_BYTES", 2**20)
+    monkeypatch.setattr("earshot.engine.connection.REQUEST_SECONDS", 0.5)
     with pytest.raises(OSError, match=error):
         executed(answer)
 
@@ -80,8 +79,8 @@ _FILE_HEAD = b"HTTP/1.1 200 OK\r\nX-Docker-Container-Path-Stat: e30=\r\n\r\n"
 def test_a_file_of_a_container_has_limits(
     answer: Answer, error: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine_client, "MOST_BYTES", 2**20)
-    monkeypatch.setattr(engine, "REQUEST_SECONDS", 0.5)
+    monkeypatch.setattr("earshot.engine.client.MOST_BYTES", 2**20)
+    monkeypatch.setattr("earshot.engine.connection.REQUEST_SECONDS", 0.5)
     with client_of({ARCHIVE: answer}) as client, pytest.raises(OSError, match=error):
         b"".join(client.api.get_archive("x", "/file")[0])
 
@@ -159,7 +158,7 @@ def test_events_have_limits(answer: Answer, error: str) -> None:
 def test_the_events_of_a_pull_have_one_time_limit(
     text: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine_client, "STREAM_SECONDS", 0.5)
+    monkeypatch.setattr("earshot.engine.client.STREAM_SECONDS", 0.5)
     answer = endless(_EVENTS_HEAD, text, PAUSE_SECONDS)
     with pytest.raises(TimeoutError, match=r"no whole answer within 0\.5 s"):
         events(answer)

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 from docker.errors import APIError
 
-from earshot import engine, engine_client
-from earshot.engine import address_of, connect, in_clear, is_here, root_cause
+from earshot.engine.connection import address_of, connect, in_clear, is_here, root_cause
 from earshot.errors import EarshotError
 from earshot.placement.standpoint import CandidateEngine
 from tests.doubles.certificates import self_signed
@@ -87,7 +86,7 @@ def test_a_user_who_may_not_is_told_how_to_be_allowed(
     def denied(address: str, seconds: float) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(engine, "_knock", denied)  # root may use any socket
+    monkeypatch.setattr("earshot.engine.connection._knock", denied)  # root may use any socket
     error = refused(CandidateEngine(engine=f"unix://{tmp_path}/docker.sock"))
     assert error.observed == "does not answer (Permission denied)"
     assert "usermod --append --groups docker" in error.remedy
@@ -145,7 +144,7 @@ def test_an_engine_is_asked_without_a_proxy(monkeypatch: pytest.MonkeyPatch) -> 
 def test_an_odd_answer_is_one_short_error(
     text: bytes, observed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine_client, "MOST_BYTES", 2**20)
+    monkeypatch.setattr("earshot.engine.client.MOST_BYTES", 2**20)
     error = refusal_of(text)
     assert error.observed.startswith(observed)
     assert len(error.observed) < 1_100

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from earshot import reading
 from earshot.cli import report
 from earshot.cli.output import refuse_outputs
 from earshot.errors import EarshotError
+from earshot.files import reading
+from earshot.files.reading import MOST, read_bytes
 from earshot.lint.baseline import read_baseline
 from earshot.lint.files import choose
 from earshot.lint.source_lines import SourceLines
 from earshot.placement.standpoint import read_standpoints
-from earshot.reading import MOST, read_bytes
 from earshot.sources.files import beside, text_of
 from earshot.validation.client_file import read_client_file
 from tests.raised import raised

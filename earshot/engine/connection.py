@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import unquote, urlsplit
 
-from earshot.engine_client import new_client
+from earshot.engine.client import new_client
+from earshot.engine.ssh import tunnel
 from earshot.errors import EarshotError
-from earshot.ssh_engine import tunnel
 
 if TYPE_CHECKING:  # a tenth of a second, for the many who only want an address
     import docker

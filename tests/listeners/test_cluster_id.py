@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from earshot.cluster_id import check_cluster_id, new_cluster_id, of_stack_name
+from earshot.listeners.cluster_id import check_cluster_id, new_cluster_id, of_stack_name
 
 NAMES = st.text("abcdefghijklmnopqrstuvwxyzABCXYZ0123456789-_.", min_size=1, max_size=100)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from earshot import streams
+from earshot.files import streams
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,7 @@ def test_no_file_gets_the_number_of_a_closed_stream(closed: str, lost: str, tmp_
     """Nor what is printed here and by a child."""
     code = (
         "import os, subprocess, sys\n"
-        "from earshot import streams\n"
+        "from earshot.files import streams\n"
         "streams.open_closed()\n"
         "file = open(sys.argv[1], 'w')\n"
         "os.set_inheritable(file.fileno(), True)\n"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from earshot.stack_files import own_or_templates
+from earshot.files.stack_files import own_or_templates
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from earshot.engine import connect
+from earshot.engine.connection import connect
+from earshot.engine.ssh import CONNECT_SECONDS, ssh_command, tunnel
 from earshot.errors import EarshotError
 from earshot.placement.standpoint import CandidateEngine
-from earshot.ssh_engine import CONNECT_SECONDS, ssh_command, tunnel
 from tests.e2e.docker_engine import Engine
 
 SSH = """#!/bin/sh
@@ -95,7 +95,7 @@ def test_an_ssh_that_does_not_end_is_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_ssh(tmp_path, monkeypatch, "trap '' TERM; echo up; exec sleep 600")
-    monkeypatch.setattr("earshot.ssh_engine.END_SECONDS", 0.1)
+    monkeypatch.setattr("earshot.engine.ssh.END_SECONDS", 0.1)
     children = {child.pid for child in psutil.Process().children()}
     with tunnel("ssh://devbox") as way, socket.socket(socket.AF_UNIX) as client:
         client.connect(way.address.removeprefix("unix://"))

@@ -14,8 +14,8 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from earshot import umask
 from earshot.errors import EarshotError
+from earshot.files import umask
 
 LOCK_MODE = 0o620
 """The permissions that a lock file may have: the group's, if the umask gives it any."""

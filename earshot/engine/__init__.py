@@ -1,0 +1,1 @@
+"""Docker engines: the connection, and a client with limits."""

@@ -1,0 +1,1 @@
+"""YAML with the position of each value, and with the tags of Compose and CI files."""
