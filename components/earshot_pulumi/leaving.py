@@ -42,7 +42,6 @@ def problems(used: Mapping[str, Counter[str]]) -> Iterator[str]:
         yield (
             f"listener {name} would be removed, and has {total} connection{'s' * (total > 1)} of "
             f"clients: {', '.join(counts)}. Let them use another listener (the contract marks "
-            f"{name} as "
-            "leaving), then run the same command again; or set `remove: anyway` in the stack's "
-            "file, or a date from which it may be removed"
+            f"{name} as leaving), then run the same command again; or set `remove: anyway` in the "
+            "stack's file, or a date from which it may be removed"
         )

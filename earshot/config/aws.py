@@ -161,9 +161,8 @@ class AwsSpec(ClusterSpec):
         for listener in self.listeners:
             if listener.name in self.linked and listener.scopes != (Scope.EXTERNAL,):
                 yield (
-                    f"listeners.{listener.name}.scopes: found "
-                    f"{', '.join(listener.scopes)} with expose "
-                    f"privatelink; allowed: {Scope.EXTERNAL}, as its name resolves only in "
+                    f"listeners.{listener.name}.scopes: found {', '.join(listener.scopes)} with "
+                    f"expose privatelink; allowed: {Scope.EXTERNAL}, as its name resolves only in "
                     "the consumers' VPCs"
                 )
 

@@ -37,15 +37,13 @@ def address_problems(
         ):
             ids_text = ", ".join(map(str, sorted(missing_ids)[:3]))
             yield (
-                f"listeners.{listener.name}.advertised: has no address for broker "
-                f"{ids_text}; strategy "
-                f"{Strategy.GIVEN} takes one for each broker"
+                f"listeners.{listener.name}.advertised: has no address for broker {ids_text}; "
+                f"strategy {Strategy.GIVEN} takes one for each broker"
             )
         if address.strategy is Strategy.SNI and not listener.protocol.tls:
             yield (
-                f"{key}.strategy: found {Strategy.SNI} with {listener.protocol}, "
-                "which shows no name "
-                "when a client connects; allowed: SSL, SASL_SSL"
+                f"{key}.strategy: found {Strategy.SNI} with {listener.protocol}, which shows no "
+                "name when a client connects; allowed: SSL, SASL_SSL"
             )
         if address.strategy is Strategy.PORT:
             yield from _port_problems(listener, ids, listener.name in balanced)

@@ -79,8 +79,7 @@ def _listeners_not_run(spec: AwsSpec) -> dict[str, str]:
             )
         elif spec.security is None and listener.protocol is not Protocol.PLAINTEXT:
             reasons[listener.name] = (
-                f"not run: its protocol is {listener.protocol} (by hand: `earshot "
-                "validate --client-config "
-                "FILE`, where its clients are)"
+                f"not run: its protocol is {listener.protocol} (by hand: `earshot validate "
+                "--client-config FILE`, where its clients are)"
             )
     return reasons

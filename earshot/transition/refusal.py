@@ -148,9 +148,8 @@ def _new_issuer(current: ClusterPlan, target: ClusterPlan) -> EarshotError | Non
     return _refused(
         f"authority {new} would replace authority {old} in one step: nodes and clients that "
         "trust only one of them would refuse certificates of the other",
-        f"set `security.tls.authorities` to [{old}, {new}] first, and give clients new "
-        f"files (`earshot client`); then set [{new}, {old}], then [{new}], an update each; "
-        f"or {STOP}",
+        f"set `security.tls.authorities` to [{old}, {new}] first, and give clients new files "
+        f"(`earshot client`); then set [{new}, {old}], then [{new}], an update each; or {STOP}",
     )
 
 

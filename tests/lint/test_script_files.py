@@ -8,10 +8,9 @@ from earshot.lint.check import check
 from earshot.lint.files import choose
 
 KRAFT = (
-    "-e KAFKA_NODE_ID=1 -e KAFKA_PROCESS_ROLES=broker,controller"
-    " -e KAFKA_CONTROLLER_LISTENER_NAMES=CONTROLLER"
-    " -e KAFKA_CONTROLLER_QUORUM_VOTERS=1@localhost:9093"
-    " -e KAFKA_LISTENERS=PLAINTEXT://:9092,CONTROLLER://:9093"
+    "-e KAFKA_NODE_ID=1 -e KAFKA_PROCESS_ROLES=broker,controller -e "
+    "KAFKA_CONTROLLER_LISTENER_NAMES=CONTROLLER -e KAFKA_CONTROLLER_QUORUM_VOTERS=1@localhost:9093 "
+    "-e KAFKA_LISTENERS=PLAINTEXT://:9092,CONTROLLER://:9093"
 )
 
 
@@ -109,9 +108,8 @@ def test_a_zookeeper_of_the_script_is_found_by_name_and_link(tmp_path: Path) -> 
     def text(options: str) -> str:
         return (
             "docker run -d --name zookeeper -p 2181:2181 zookeeper:3.9\n"
-            f"docker run -d --name kafka {options} -e KAFKA_ZOOKEEPER_CONNECT=zookeeper:2181"
-            " -e KAFKA_ADVERTISED_LISTENERS=PLAINTEXT://localhost:9092"
-            " confluentinc/cp-kafka:7.6.0\n"
+            f"docker run -d --name kafka {options} -e KAFKA_ZOOKEEPER_CONNECT=zookeeper:2181 -e "
+            "KAFKA_ADVERTISED_LISTENERS=PLAINTEXT://localhost:9092 confluentinc/cp-kafka:7.6.0\n"
         )
 
     assert rules(tmp_path, text("-p 9092:9092 --link zookeeper")) == []

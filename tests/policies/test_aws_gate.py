@@ -51,8 +51,7 @@ def test_a_name_not_known_yet_is_reported_as_that_alone() -> None:
     found = checked(plan_aws(read_aws(**TWO_LISTENERS)))
     assert list(found) == ["not-known-yet"]
     assert (
-        "brokers 1 to 3, listener EXTERNAL (scope external): 3 findings that are alike "
-        "[KL011]\n"
+        "brokers 1 to 3, listener EXTERNAL (scope external): 3 findings that are alike [KL011]\n"
         "  broker 1: its host is not known yet: the Elastic IP of broker-1\n"
         "  broker 2: its host is not known yet: the Elastic IP of broker-2\n"
         "  broker 3: its host is not known yet: the Elastic IP of broker-3\n"
@@ -144,16 +143,13 @@ def test_a_port_closed_to_all_or_open_to_the_world_is_stopped() -> None:
         "broker 1, listener EXTERNAL: port 9092 is open to more than its clients: 9092 from "
         "0.0.0.0/0 [KL007]\n"
         "  expected: 203.0.113.0/24\n"
-        "  fix: name the clients' own ranges; the world must be asked for in so many "
-        "words\n"
+        "  fix: name the clients' own ranges; the world must be asked for in so many words\n"
         "  source: https://docs.aws.amazon.com/vpc/latest/userguide/security-group-rules.html"
     )
     rules.remove(external)
     assert Pack(SILENT_RESOLVERS).analyze(GATE_TYPE, document)["kl007"][0] == (
-        "broker 1, listener EXTERNAL: no security group opens port 9092 to 203.0.113.0/24 "
-        "[KL007]\n"
+        "broker 1, listener EXTERNAL: no security group opens port 9092 to 203.0.113.0/24 [KL007]\n"
         "  expected: a rule for TCP port 9092 that lets them in\n"
-        "  fix: open the port to the clients of the listener's scopes, by range or by "
-        "group\n"
+        "  fix: open the port to the clients of the listener's scopes, by range or by group\n"
         "  source: https://docs.aws.amazon.com/vpc/latest/userguide/security-group-rules.html"
     )

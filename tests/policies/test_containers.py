@@ -104,12 +104,11 @@ def test_each_finding_comes_from_its_rules_policy_with_container_and_remedy() ->
         "kl017": [
             (
                 "container kafka1, listener HOST: publishes 9092->9092, and HOST listens on "
-                "localhost:9092, which is the container alone: no client connects there "
-                "[KL017]\n"
+                "localhost:9092, which is the container alone: no client connects there [KL017]\n"
                 "  expected: a listener on all interfaces of the container\n"
                 "  fix: let it listen on all interfaces of its container; write kafka1: "
-                "KAFKA_LISTENERS: INTERNAL://0.0.0.0:19092,HOST://0.0.0.0:9092,"
-                "CONTROLLER://0.0.0.0:9093\n"
+                "KAFKA_LISTENERS: "
+                "INTERNAL://0.0.0.0:19092,HOST://0.0.0.0:9092,CONTROLLER://0.0.0.0:9093\n"
                 "  source: https://docs.docker.com/engine/network/port-publishing/"
             )
         ]

@@ -149,8 +149,7 @@ def test_its_preview_says_what_is_not_known_and_stops_nothing() -> None:
     assert set(by_resource) == {"broker-1"}
     (text,) = by_resource["broker-1"]["not-known-yet"]
     assert text == (
-        "cluster: user data: not known yet, so it is not clear whether a broker runs "
-        "here [KL011]\n"
+        "cluster: user data: not known yet, so it is not clear whether a broker runs here [KL011]\n"
         "  expected: the instance's user data, checked again with their value\n"
         "  fix: nothing yet: the update checks it before the instance exists\n"
         "  source: https://kafka.apache.org/documentation/#brokerconfigs_advertised.listeners"
@@ -214,11 +213,10 @@ def test_a_name_of_a_private_zone_for_external_clients_fails(preview: bool) -> N
     assert at_the_end["kl011-stack"][0][1] == (
         "instance broker-1, broker 1, listener EXTERNAL (scope external): nothing shows that "
         "b1.kafka.example.com resolves: 127.0.0.1:1 did not answer for any name, and nothing "
-        "declares the name; its one record is in zone kafka.example.com, which is private "
-        "[KL011]\n"
+        "declares the name; its one record is in zone kafka.example.com, which is private [KL011]\n"
         "  expected: a name that resolves on another machine (LAN or internet)\n"
-        "  fix: name a DNS server of these clients (`names.resolvers`), create the name in "
-        "the same program or say in `declared` what creates it, or waive it with a reason "
+        "  fix: name a DNS server of these clients (`names.resolvers`), create the name in the "
+        "same program or say in `declared` what creates it, or waive it with a reason "
         "(`names.waived`)\n"
         "  source: https://kafka.apache.org/documentation/#brokerconfigs_advertised.listeners"
     )
@@ -286,8 +284,7 @@ def test_ports_are_checked_whatever_opens_them(shape: Any, preview: bool) -> Non
         "instance broker-1, broker 1, listener EXTERNAL: no security group opens port 9092 to "
         "anybody, and clients of scope external need it [KL007]\n"
         "  expected: a rule for TCP port 9092 that lets them in\n"
-        "  fix: open the port to the clients of the listener's scopes, by range or by "
-        "group\n"
+        "  fix: open the port to the clients of the listener's scopes, by range or by group\n"
         "  source: https://docs.aws.amazon.com/vpc/latest/userguide/security-group-rules.html"
     )
     (text,) = findings(inside, (9092, "0.0.0.0/0"))
@@ -295,8 +292,7 @@ def test_ports_are_checked_whatever_opens_them(shape: Any, preview: bool) -> Non
         "instance broker-1, broker 1, listener EXTERNAL: port 9092 is open to more than its "
         "clients: 9092 from 0.0.0.0/0 [KL007]\n"
         "  expected: clients of scope external, by their own ranges or groups\n"
-        "  fix: name the clients' own ranges; the world must be asked for in so many "
-        "words\n"
+        "  fix: name the clients' own ranges; the world must be asked for in so many words\n"
         "  source: https://docs.aws.amazon.com/vpc/latest/userguide/security-group-rules.html"
     )
 
@@ -314,11 +310,10 @@ def test_a_group_that_is_not_of_the_stack_is_not_checked() -> None:
     assert stops(at_the_end) == set()
     assert (
         "instance broker-1, broker 1, listener EXTERNAL: port 9092 is not known to be open to "
-        "anybody, and clients of scope external need it: 0-65535 from group sg-elsewhere, "
-        "which is not of this stack cannot be read [KL007]\n"
+        "anybody, and clients of scope external need it: 0-65535 from group sg-elsewhere, which is "
+        "not of this stack cannot be read [KL007]\n"
         "  expected: a rule for TCP port 9092 that lets them in\n"
-        "  fix: nothing where the update makes it known; else name ranges or groups in "
-        "the rule\n"
+        "  fix: nothing where the update makes it known; else name ranges or groups in the rule\n"
         "  source: https://docs.aws.amazon.com/vpc/latest/userguide/security-group-rules.html"
     ) in [text for _, text in at_the_end["not-known-yet-stack"]]
 

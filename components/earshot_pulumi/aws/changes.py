@@ -168,8 +168,7 @@ def _moves(old_stack: HeldStack, new_stack: HeldStack) -> Iterator[str]:
     yield (
         f"nodes would move to another zone, where their data volumes cannot follow: {moves}. Keep "
         f"their zones: `pinned: {{{pins}}}`; or create a volume there from a snapshot, with the "
-        "same "
-        f"tags, and set `volumes: {{{moving_ids[0]}: vol-…}}`"
+        f"same tags, and set `volumes: {{{moving_ids[0]}: vol-…}}`"
     )
 
 
@@ -190,8 +189,7 @@ def _moves_at_once(old_stack: HeldStack, new_stack: HeldStack) -> Iterator[str]:
             f"node {listed(moving_ids)} would move to other zones at the same time, and get other "
             "addresses and names: the first restarted node could not connect to the others. Move "
             f"one node with each update, node {first_id} first: `pinned: {{{pinned}}}`, and only "
-            "its volume in "
-            "`volumes`"
+            "its volume in `volumes`"
         )
 
 
@@ -211,8 +209,7 @@ def _other_subnets(old_stack: HeldStack, new_stack: HeldStack) -> Iterator[str]:
             f"{moves} (node {first_id} from {old_stack.subnets[first_id]} to "
             f"{new_stack.subnets[first_id]}), at the same time, and get other addresses and names: "
             "the first restarted node could not connect to the others. Keep `place`, and `vpc` "
-            "with its `id`, "
-            "`cidr` and subnets"
+            "with its `id`, `cidr` and subnets"
         )
 
 
@@ -226,8 +223,6 @@ def _smaller(old_stack: HeldStack, new_stack: HeldStack) -> Iterator[str]:
         first_id = shrinking_ids[0]
         yield (
             f"the data volume of node {listed(shrinking_ids)} would shrink (of node {first_id} "
-            "from "
-            f"{old_stack.sizes[first_id]} to {new_stack.sizes[first_id]} GiB), which EBS cannot "
-            "do. "
-            f"Keep `size_gib: {old_stack.sizes[first_id]}`"
+            f"from {old_stack.sizes[first_id]} to {new_stack.sizes[first_id]} GiB), which EBS "
+            f"cannot do. Keep `size_gib: {old_stack.sizes[first_id]}`"
         )

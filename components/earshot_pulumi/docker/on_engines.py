@@ -217,10 +217,9 @@ def _taken_names(target: TargetStack, objects: EngineObjects) -> Iterator[str]:
         if id is not None and not target.owns(container.labels):
             owner = _owner(container.labels, f"a container of the image {container.image}")
             yield (
-                f"the name {container.name} of node {id} is taken on Docker host "
-                f"{container.host} by {owner}. "
-                f"Remove it (`docker rm --force {container.name}` leaves its volumes), or choose "
-                f"another name: `names: {{{id}: …}}`"
+                f"the name {container.name} of node {id} is taken on Docker host {container.host} "
+                f"by {owner}. Remove it (`docker rm --force {container.name}` leaves its volumes), "
+                f"or choose another name: `names: {{{id}: …}}`"
             )
     names = {node.network for node in target.containers.values()} - {target.network}
     for network in objects.networks:
@@ -267,9 +266,8 @@ def _foreign_data(target: TargetStack, objects: EngineObjects) -> Iterator[str]:
         subject = f"volume {volume.name} on Docker host {volume.host}"
         if volume.labels.get(labels.STACK) != target.stack or volume.node != id:
             yield (
-                f"{subject} exists already and is not of node {id} of stack {target.stack}. "
-                "Give the stack or the node another name, or remove the volume if it is no "
-                "longer needed"
+                f"{subject} exists already and is not of node {id} of stack {target.stack}. Give "
+                "the stack or the node another name, or remove the volume if it is no longer needed"
             )
         elif voter_ids := labels.ids_of_voters(volume.labels):
             quorums[voter_ids] = None
@@ -360,8 +358,7 @@ def _taken_ports(target: TargetStack, objects: EngineObjects) -> Iterator[str]:
                 yield (
                     f"port {port.host_port} of Docker host {holder.host}, for node {id}, is taken "
                     f"by container {holder.name}{node_text}. Free the port, or choose another "
-                    "`port` "
-                    "(or `published`) for the listener"
+                    "`port` (or `published`) for the listener"
                 )
 
 

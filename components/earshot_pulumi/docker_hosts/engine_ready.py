@@ -142,8 +142,7 @@ def _remedy(error: EarshotError, report: HostReport | None) -> str:
         )
     return (
         "check that this machine is in one of `deployers` and has a route into the VPC (a VPN, or "
-        "a "
-        "machine in the VPC), and that the host's subnet reaches AWS's services and packages; "
+        "a machine in the VPC), and that the host's subnet reaches AWS's services and packages; "
         f"{again}"
     )
 

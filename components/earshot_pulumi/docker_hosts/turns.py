@@ -137,8 +137,7 @@ def _refusal(host: str, reasons_by_host: dict[str, list[str]]) -> str:
     )
     names = listed(sorted(reasons_by_host))
     return (
-        f"Docker host {host} would be restarted or replaced while {names} is down:"
-        f"{details}\n"
+        f"Docker host {host} would be restarted or replaced while {names} is down:{details}\n"
         f"  Start {names} first, with the former settings of the hosts that run. If clusters are "
         "down as a whole, `in_turn: false` changes all hosts at once"
     )

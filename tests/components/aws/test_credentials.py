@@ -63,6 +63,5 @@ def test_an_error_of_aws_or_of_the_profile_has_a_remedy(monkeypatch: pytest.Monk
         reader({}, "eu-central-1")(["/broken"])
     assert str(caught.value) == (
         "SSM parameters in eu-central-1: cannot be read: An unspecified error occurred\n"
-        "  fix: let these credentials call ssm:GetParameters, then run the same command "
-        "again"
+        "  fix: let these credentials call ssm:GetParameters, then run the same command again"
     )

@@ -150,10 +150,9 @@ def test_a_listener_is_removed_when_the_stack_file_says_so(
         deployed(tmp_path, answers, listeners=[INTERNAL], remove=remove)
     assert str(caught.value) == (
         "nothing was touched: REPL would be removed, and whether clients are connected is not "
-        "known "
-        "(node 1, 2, 3: clients are counted from the step on that marks a listener as leaving). "
-        "Let them use another listener, then set `remove: anyway` in the stack's file, or a date "
-        "from which it may be removed"
+        "known (node 1, 2, 3: clients are counted from the step on that marks a listener as "
+        "leaving). Let them use another listener, then set `remove: anyway` in the stack's file, "
+        "or a date from which it may be removed"
     )
 
 

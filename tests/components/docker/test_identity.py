@@ -105,12 +105,10 @@ def test_another_checkout_is_told_how_to_take_data_over(ground: Ground) -> None:
     ground.objects = replace(ground.objects, containers=(running,))
     assert ground.checked({})[1] == (
         "\n- earshot-s-kafka-1 on Docker host local, earshot-s-kafka-2 on Docker host local: data "
-        f"of cluster {A}, of a stack s in this checkout or another one; the cluster "
-        "of this stack is a new one. Containers of such a stack exist: kafka-1. To use this data, "
-        "write "
-        f"`cluster_id: {A}` into the stack's file; if it is no longer needed, remove "
-        f"the volumes (`docker "
-        "volume rm`); otherwise give the stack another name"
+        f"of cluster {A}, of a stack s in this checkout or another one; the cluster of this stack "
+        "is a new one. Containers of such a stack exist: kafka-1. To use this data, write "
+        f"`cluster_id: {A}` into the stack's file; if it is no longer needed, remove the volumes "
+        "(`docker volume rm`); otherwise give the stack another name"
     )
 
 

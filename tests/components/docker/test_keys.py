@@ -203,8 +203,7 @@ def test_keys_that_cannot_be_written_are_named(
     assert str(raised(EarshotError, KIND.create, props)).strip() == (
         "keys of node-1 in volume keys on Docker host local: cannot be written: a container of the "
         "image x: no space left on device\n  fix: check that the engine runs and has space, then "
-        "run "
-        "the same command again"
+        "run the same command again"
     )
 
 

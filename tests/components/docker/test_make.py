@@ -200,9 +200,8 @@ def test_a_loop_is_stopped_until_the_update_starts_it(
     monkeypatch.setattr(time, "sleep", sleep)
     (line,) = repaired(state)
     assert line == (
-        "container kafka-1 on Docker host local is restarted in a loop by its engine, and "
-        "ended with status 1: two (`docker logs kafka-1` has its log); stopping it until its turn "
-        "..."
+        "container kafka-1 on Docker host local is restarted in a loop by its engine, and ended "
+        "with status 1: two (`docker logs kafka-1` has its log); stopping it until its turn ..."
     )
     assert engine.calls == ["stop id-1 0"] and len(naps) == 3
 

@@ -149,10 +149,9 @@ def test_controllers_do_not_move_while_they_run() -> None:
     objects = everything(before)
     assert problems(after, objects) == [
         (
-            f"the controllers would move from {old} to {new} while they run: during a "
-            "rolling change no majority could connect to each other. Stop the cluster first "
-            "(`pulumi destroy`; "
-            "data is kept)"
+            f"the controllers would move from {old} to {new} while they run: during a rolling "
+            "change no majority could connect to each other. Stop the cluster first (`pulumi "
+            "destroy`; data is kept)"
         )
     ]
     running = objects.containers
@@ -202,10 +201,9 @@ def test_data_that_another_cluster_has_kept_is_not_started_on() -> None:
     assert problems(target, EngineObjects(volumes=theirs)) == [
         (
             "earshot-s-kafka-1 on Docker host local, earshot-s-kafka-2 on Docker host local, "
-            f"earshot-s-kafka-3 on Docker host local: data of cluster {OTHER_ID}, of a "
-            f"stack s in this checkout or another one; the cluster of this stack is {OWN_ID}. To "
-            "use this data, "
-            f"write `cluster_id: {OTHER_ID}` into the stack's file; if it is no longer "
+            f"earshot-s-kafka-3 on Docker host local: data of cluster {OTHER_ID}, of a stack s in "
+            f"this checkout or another one; the cluster of this stack is {OWN_ID}. To use this "
+            f"data, write `cluster_id: {OTHER_ID}` into the stack's file; if it is no longer "
             "needed, remove the volumes (`docker volume rm`); otherwise give the stack another name"
         )
     ]
@@ -321,13 +319,11 @@ def test_containers_of_a_stack_whose_data_was_kept_are_named() -> None:
     objects = EngineObjects((former,), (volume(theirs, 1),))
     assert problems(target, objects) == [
         (
-            f"earshot-s-kafka-1 on Docker host local: data of cluster {OTHER_ID}, of a "
-            f"stack s in this checkout or another one; the cluster of this stack is {OWN_ID}. "
-            "Containers of "
-            f"such a stack exist: old-1. To use this data, write `cluster_id: {OTHER_ID}` into "
-            "the stack's file; if it is no longer needed, remove the volumes (`docker volume rm`); "
-            "otherwise "
-            "give the stack another name"
+            f"earshot-s-kafka-1 on Docker host local: data of cluster {OTHER_ID}, of a stack s in "
+            f"this checkout or another one; the cluster of this stack is {OWN_ID}. Containers of "
+            f"such a stack exist: old-1. To use this data, write `cluster_id: {OTHER_ID}` into the "
+            "stack's file; if it is no longer needed, remove the volumes (`docker volume rm`); "
+            "otherwise give the stack another name"
         )
     ]
     (message,) = on_engines.another_clusters_data(target, None, objects)

@@ -163,8 +163,7 @@ def test_a_port_that_a_process_holds_is_reported(containers: Containers) -> None
     assert problems({}, props(target)) == (
         f"\n- port {port.host_port} of Docker host local, for node 1, is taken by pid 7 (nginx), "
         "which is not a container. Free the port, or choose another `port` (or `published`) for "
-        "the "
-        "listener"
+        "the listener"
     )
 
 

@@ -70,8 +70,7 @@ OLDER = (
 )
 ONWARD = (
     "; a KRaft cluster cannot go back to an older release. Keep the version, or remove the data "
-    "with "
-    "`data: delete` and `pulumi destroy`"
+    "with `data: delete` and `pulumi destroy`"
 )
 
 

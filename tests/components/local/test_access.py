@@ -61,9 +61,8 @@ def test_listeners_that_ask_for_credentials_need_some(tmp_path: Path) -> None:
         (
             "client_config: is missing, and INTERNAL (SASL_PLAINTEXT), EXTERNAL (SASL_PLAINTEXT) "
             "ask for credentials: without a client, neither a broker's start nor these listeners "
-            "can be proved. Set "
-            "the key to the path of a file with Kafka's client properties, and keep it as long as "
-            "there are such listeners"
+            "can be proved. Set the key to the path of a file with Kafka's client properties, and "
+            "keep it as long as there are such listeners"
         )
     ]
     given = {"client_config": str(file)}

@@ -302,10 +302,9 @@ def test_clients_of_a_listener_that_goes_are_counted_and_named(
         (text,) = changes.client_problems(tmp_path, without)
         assert text == (
             "listener INTERNAL would be removed, and has 2 connections of clients: 2 from "
-            "127.0.0.1 "
-            f"(pid {os.getpid()}, {NAME}). Let them use another listener (the contract marks "
-            "INTERNAL as leaving), then run the same command again; or set `remove: anyway` in "
-            "the stack's file, or a date from which it may be removed"
+            f"127.0.0.1 (pid {os.getpid()}, {NAME}). Let them use another listener (the contract "
+            "marks INTERNAL as leaving), then run the same command again; or set `remove: anyway` "
+            "in the stack's file, or a date from which it may be removed"
         )
         assert list(changes.client_problems(tmp_path, runs)) == []
         first = transition(runs, plan_with([ports[0] + 1, ports[1]], "OTHER", "REPL"))[0].plan

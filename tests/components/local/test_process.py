@@ -479,8 +479,7 @@ def test_a_java_that_does_not_run_is_one_clear_error(
     assert str(raised(EarshotError, check_java, launch(directory=tmp_path, java=bad))) == (
         f"node 1: {bad}: {observed}\n"
         "  fix: check that JAVA_HOME is the folder of a Java that runs, and that this machine has "
-        "free memory, then "
-        "run the same command again"
+        "free memory, then run the same command again"
     )
 
 

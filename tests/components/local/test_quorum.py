@@ -134,10 +134,9 @@ def test_the_quorum_of_a_secured_cluster_is_in_plain_text_only_while_nodes_run(
     refused = [
         (
             "controllers.protocol: found PLAINTEXT with `security` and no running node: any client "
-            "that "
-            "reaches the quorum's port could do everything. The key is for a plaintext cluster "
-            "that "
-            "gets TLS while it runs. Remove `protocol`, so that the quorum has TLS, too"
+            "that reaches the quorum's port could do everything. The key is for a plaintext "
+            "cluster that gets TLS while it runs. Remove `protocol`, so that the quorum has TLS, "
+            "too"
         )
     ]
     plain = planned()
@@ -240,9 +239,8 @@ def test_a_port_that_a_connection_has_for_itself_is_found(tmp_path: Path) -> Non
         (problem,) = problems(tmp_path, localhost(planned()))
         assert problem == (
             f"listener EXTERNAL of node 2: port {port} is in use by a connection of pid "
-            f"{os.getpid()} ({psutil.Process().name()}). "
-            "Free the port, or choose another `port` for EXTERNAL, outside "
-            f"{outgoing_ports()}, the ports of this machine's own connections"
+            f"{os.getpid()} ({psutil.Process().name()}). Free the port, or choose another `port` "
+            f"for EXTERNAL, outside {outgoing_ports()}, the ports of this machine's own connections"
         )
 
 
@@ -471,8 +469,7 @@ def test_data_of_another_node_is_told_with_what_mends_it(tmp_path: Path) -> None
         formatted(tmp_path, id, memory.cluster_id, held)
     assert problems(tmp_path, planned()) == [
         f"the data in {tmp_path / f'node-{id}'} is of node {held}: the broker would refuse to "
-        "start. "
-        f"Move {tmp_path / f'node-{id}' / 'log'} back to its former place"
+        f"start. Move {tmp_path / f'node-{id}' / 'log'} back to its former place"
         for id, held in ((1, 2), (2, 1))
     ]
 

@@ -321,6 +321,5 @@ def test_one_that_cannot_even_be_started_again_is_not_said_to_be(
     node.unstartable = ("256m", "512m")
     assert raised(EarshotError, changed, tmp_path, node).observed == (
         "cannot be written (No space left on device)\n  it could not be started again with its "
-        "former settings: "
-        "node 1: cannot be written (No space left on device)"
+        "former settings: node 1: cannot be written (No space left on device)"
     )
