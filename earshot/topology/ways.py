@@ -85,13 +85,6 @@ class Trace:
     doubt: str = ""
 
     @property
-    def answer(self) -> Answer:
-        """Whether a broker is reached."""
-        if isinstance(self.end, Failure):
-            return Answer.NO
-        return Answer.UNKNOWN if isinstance(self.end, Unknown) or self.doubt else Answer.YES
-
-    @property
     def reached(self) -> ReachedListener | None:
         """The listener that the address leads to, or None."""
         return self.end if isinstance(self.end, ReachedListener) else None

@@ -22,7 +22,7 @@ from earshot.topology.names import (
     UnresolvedName,
 )
 from earshot.topology.walk import walk, worst
-from earshot.topology.ways import Answer, Hop, Stage, Trace
+from earshot.topology.ways import Answer, Failure, Hop, Stage, Trace
 from tests.topologies.engine import ProbeResult, Running
 from tests.topologies.generate import Topology
 
@@ -156,15 +156,23 @@ def end_of(
         for end in trace.ends
         if isinstance(end, ReachedListener)
     }
-    if trace.answer is Answer.UNKNOWN:
+    answer = answer_of(trace)
+    if answer is Answer.UNKNOWN:
         fact = trace.end.fact if isinstance(trace.end, Unknown) else trace.doubt
         outcome.unknown[generic(fact)] += 1
-    elif (trace.answer is Answer.NO and greeted) or (
-        trace.answer is Answer.YES and arrivals != greeted and not _partly(trace, greeted)
+    elif (answer is Answer.NO and greeted) or (
+        answer is Answer.YES and arrivals != greeted and not _partly(trace, greeted)
     ):
         outcome.differences.append(f"end: {trace_text}: {model_text}; {observed_text}")
     else:
         outcome.agreed["end"] += 1
+
+
+def answer_of(trace: Trace) -> Answer:
+    """Whether the model predicts that a broker is reached."""
+    if isinstance(trace.end, Failure):
+        return Answer.NO
+    return Answer.UNKNOWN if isinstance(trace.end, Unknown) or trace.doubt else Answer.YES
 
 
 def _partly(trace: Trace, greeted: set[str]) -> bool:

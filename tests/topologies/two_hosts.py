@@ -19,6 +19,7 @@ from tests.topologies.compare import (
     Address_,
     Outcome,
     addresses_in,
+    answer_of,
     end_of,
     generic,
     model_of,
@@ -145,7 +146,7 @@ def _compare(
     trace_beyond = _trace(own_side, other_side, place, Address(*address), names)
     if trace_beyond is not None:
         end_of(trace_beyond, place, set(probe.greetings) == {other_side.machine}, probe, outcome)
-        outcome.agreed["other host"] += trace_beyond.answer is not Answer.UNKNOWN
+        outcome.agreed["other host"] += answer_of(trace_beyond) is not Answer.UNKNOWN
     elif place != HOST or address[0] not in names:
         outcome_of(own_side.model, own_side.running, place, address, probe, outcome)
 
@@ -193,8 +194,8 @@ def _walk(
 
 
 def _expected(second_trace: Trace, broker: Broker) -> Answer:
-    if second_trace.answer is not Answer.YES:
-        return second_trace.answer
+    if (answer := answer_of(second_trace)) is not Answer.YES:
+        return answer
     reached_services = {
         end.broker.service for end in second_trace.ends if isinstance(end, ReachedListener)
     }
