@@ -26,9 +26,7 @@ def check(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
     yield from _voters(deployment, rule)
     yield from _servers(deployment, rule)
     yield from _advertised(deployment, rule)
-    for nodes in by_key(
-        (broker.cluster, broker) for broker in deployment.brokers if broker.is_kafka
-    ).values():
+    for nodes in by_key((broker.cluster, broker) for broker in deployment.brokers).values():
         yield from _lists(deployment, nodes, rule)
         yield from _ids(deployment, nodes, rule)
         yield from _protocols(deployment, nodes, rule)

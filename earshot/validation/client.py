@@ -304,7 +304,7 @@ def failure_of(error: BaseException | KafkaError) -> Failure:
     code, text = error.code(), clipped(_ELAPSED.sub("", error.str()), LONGEST_TEXT)
     lowered = text.lower()
     word = _ERROR_WORDS.get(code) or error.name().lower().strip("_").replace("_", "-")
-    if code in (KafkaError._TRANSPORT, KafkaError._SSL) and refuses_certificate(text):
+    if refuses_certificate(text):
         word = "client-certificate"
     elif code == KafkaError._TRANSPORT:
         word = next(word for pattern, word in _TRANSPORT_WORDS.items() if pattern in lowered)

@@ -10,6 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from earshot.cli.tunnel import _addresses_text
+from earshot.listeners.address import Address
+from earshot.tunnel.tunnel import Route, Tunnel
+from earshot.tunnel.via import read_via
 from tests.doubles.peer import Peer, kafka, listening, reply
 from tests.e2e.ports import free_ports
 
@@ -45,6 +49,30 @@ def wait_for(peer: Peer) -> None:
 def listens(port: int) -> bool:
     with socket.socket() as client:
         return client.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_a_broker_that_is_not_reached_is_shown_with_the_reason(
+    environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", environment["PATH"])
+    brokers = [Address("kafka-1.internal", 9092), Address("kafka-2.internal", 9092)]
+    routes = [
+        Route(Address("127.0.0.1", 19092 + i), broker) for i, broker in enumerate([None, *brokers])
+    ]
+    tunnel = Tunnel(
+        read_via("kubectl:a/b"),
+        brokers,
+        print,
+        "127.0.0.1:19092",
+        routes,
+        problems={brokers[1]: "refused"},
+    )
+    lines = _addresses_text(tunnel, "tunnel").splitlines()
+    assert lines[1:4] == [
+        "  127.0.0.1:19092  bootstrap",
+        "  127.0.0.1:19093  kafka-1.internal:9092",
+        "  127.0.0.1:19094  kafka-2.internal:9092  NOT REACHED: refused",
+    ]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

@@ -625,10 +625,20 @@ def test_a_config_of_a_broker_is_read_like_a_mounted_file(config: str, mount: st
     assert service.container.mounts
 
 
-def test_a_config_of_a_client_is_read_like_a_mounted_file() -> None:
-    text = "configs: {a: {content: 'bootstrap.servers=k:1'}}\nservices: {k: {configs: [%s]}}"
-    (service,) = lenient(text % "{source: a, target: /a.properties}").services
-    assert service.files == {"/a.properties": "bootstrap.servers=k:1"}
+@pytest.mark.parametrize(
+    ("mount", "path"),
+    [
+        ("{source: a, target: /x/a.properties}", "/x/a.properties"),
+        ("{source: a.properties}", "/a.properties"),
+        ("a.properties", "/a.properties"),
+    ],
+)
+def test_a_config_of_a_client_is_read_like_a_mounted_file(mount: str, path: str) -> None:
+    content = "{content: 'bootstrap.servers=k:1'}"
+    configs = f"configs: {{a: {content}, a.properties: {content}}}"
+    text = f"{configs}\nservices: {{k: {{configs: [{mount}]}}}}"
+    (service,) = lenient(text).services
+    assert service.files == {path: "bootstrap.servers=k:1"}
 
 
 @pytest.mark.parametrize(
