@@ -18,14 +18,13 @@ ATTEMPTS = 3
 
 @dataclass(frozen=True)
 class Tool:
-    """A command that tests use, its Debian package, and its purpose.
+    """A command that tests use, and its Debian package.
 
     ``alias`` is the name of the command on other systems.
     """
 
     command: str
     package: str
-    purpose: str
     alias: str = ""
 
     def is_installed(self) -> bool:
@@ -45,17 +44,17 @@ def _has_socket() -> bool:
 
 
 TOOLS = (
-    Tool("java", "openjdk-17-jre-headless", "brokers and Spark"),
-    Tool("kcat", "kcat", "a second opinion on what a broker advertises"),
-    Tool("ip", "iproute2", "vantages in network namespaces"),
-    Tool("chromium", "chromium", "looking at the HTML report", alias="chromium-browser"),
-    Tool("dockerd", "docker.io", "tests on a Docker engine"),
-    Tool("debootstrap", "debootstrap", "images for it, without a registry"),
-    Tool("sshd", "openssh-server", "a machine behind ssh"),
-    Tool("shellcheck", "shellcheck", "the scripts in user data"),
-    Tool("cloud-init", "cloud-init", "user data against its schema"),
-    Tool("haproxy", "haproxy", "a gateway that routes by the name in TLS"),
-    Tool("nginx", "libnginx-mod-stream", "another gateway, whose configuration is read"),
+    Tool("java", "openjdk-17-jre-headless"),  # brokers and Spark
+    Tool("kcat", "kcat"),  # a second opinion on what a broker advertises
+    Tool("ip", "iproute2"),  # vantages in network namespaces
+    Tool("chromium", "chromium", alias="chromium-browser"),  # looking at the HTML report
+    Tool("dockerd", "docker.io"),  # tests on a Docker engine
+    Tool("debootstrap", "debootstrap"),  # images for it, without a registry
+    Tool("sshd", "openssh-server"),  # a machine behind ssh
+    Tool("shellcheck", "shellcheck"),  # the scripts in user data
+    Tool("cloud-init", "cloud-init"),  # user data against its schema
+    Tool("haproxy", "haproxy"),  # a gateway that routes by the name in TLS
+    Tool("nginx", "libnginx-mod-stream"),  # another gateway, whose configuration is read
 )
 
 

@@ -17,7 +17,7 @@ from earshot.lint.files import overlays_of
 from earshot.lint.forms import Form, by_content, by_name
 from earshot.lint.model import NO_OPTIONS, FileOptions, FileReport, Mistake
 from earshot.lint.places import in_properties
-from earshot.sources.compose import is_compose
+from earshot.sources.compose import is_compose, may_be_merged
 from earshot.sources.drop_ins import is_drop_in, units_of
 from earshot.sources.files import text_of
 from earshot.sources.user_data import is_user_data
@@ -158,10 +158,10 @@ def _yaml(text: str, file: Path, variables: Mapping[str, str], options: FileOpti
     if overlays and not is_compose(text, file_name):
         overlays = ()
     over = [(text_of(overlay), str(overlay)) for overlay in overlays]
-    compose_overlays = [overlay for overlay in over if is_compose(*overlay)]
+    compose_overlays = [overlay for overlay in over if may_be_merged(*overlay)]
     report = check_compose(text, file, variables, options, compose_overlays)
     skipped_overlays = tuple(
-        f"{Path(overlay[1]).name} names no service: it is not read, although `docker compose` "
+        f"{Path(overlay[1]).name} is no Compose file: it is not read, although `docker compose` "
         "merges it into this file"
         for overlay in over
         if overlay not in compose_overlays

@@ -13,7 +13,14 @@ from earshot.lint.places import in_files
 from earshot.rules import kl014_image
 from earshot.rules.registry import Finding
 from earshot.sources.bootstraps import bootstraps_alone, uses_msk
-from earshot.sources.compose import Compose, Service, is_compose, read_compose, started_services
+from earshot.sources.compose import (
+    Compose,
+    Service,
+    is_compose,
+    may_be_merged,
+    read_compose,
+    started_services,
+)
 from earshot.sources.deployment import brokers_among
 from earshot.sources.files import beside, text_of, variables_for
 from earshot.sources.open_listeners import open_listeners
@@ -37,8 +44,10 @@ def check_compose(
     """Checks ``text`` as the content of a Compose ``file``, into which the files of ``over`` (text
     and name) are merged: no other ones if it ``is_whole``. Raises EarshotError."""
     file_name = str(file)
-    for content, name in ((text, file_name), *over):
-        if not is_compose(content, name):
+    if not is_compose(text, file_name):
+        return _report_without_compose(text, file_name)
+    for content, name in over:
+        if not may_be_merged(content, name):
             return _report_without_compose(content, name)
     compose = _compose(text, file, variables, over)
     services = _started_services(compose, options)
@@ -86,7 +95,7 @@ def services_in(
     """The started services of a Compose ``file`` with content ``text``, into which the files of
     ``over`` (text and name) are merged. Raises EarshotError."""
     for content, name in ((text, str(file)), *over):
-        if not is_compose(content, name):
+        if not may_be_merged(content, name):
             raise EarshotError(name, observed="is not a Compose file", allowed="a Compose file")
     return _started_services(_compose(text, file, variables, over), options)
 

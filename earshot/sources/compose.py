@@ -196,6 +196,14 @@ def is_compose(text: str, file_name: str) -> bool:
     )
 
 
+def may_be_merged(text: str, file_name: str) -> bool:
+    """Whether ``text`` can be merged into a Compose file: it may have no services, but networks.
+    Raises EarshotError."""
+    document = read_yaml_texts(text, file_name, unique=False, lenient=True)
+    keys = set(document) if isinstance(document, Mapping) else set()
+    return is_compose(text, file_name) or bool(keys & KNOWN_TOP and "services" not in keys)
+
+
 def _is_include(entry: object) -> bool:
     """Whether an entry of `include` is Compose's: GitLab's has other keys."""
     return isinstance(entry, str) or (isinstance(entry, Mapping) and "path" in entry)

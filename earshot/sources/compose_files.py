@@ -85,9 +85,10 @@ class ComposeFiles:
         services = document.get("services")
         if "services" not in document and not KNOWN_TOP & set(document):
             services = document  # the oldest format: services without a heading
-        if entries and services is None:
+        may_be_empty = entries or file_name not in self.roots[:1]
+        if may_be_empty and services is None:
             services = {}
-        if not isinstance(untagged(services), Mapping) or not (services or entries):
+        if not isinstance(untagged(services), Mapping) or not (services or may_be_empty):
             raise EarshotError(f"{file_name}: services", observed="is no map of services, or empty")
         both = {"services": services, "networks": document.get("networks")}
         gone = tuple(tagged(both))

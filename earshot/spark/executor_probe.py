@@ -85,10 +85,8 @@ def cluster_id(connection: socket.socket, end: float) -> str:
         return bytes(data)
 
     def text_end(offset: int) -> int:
-        # null is -1; a smaller length would move backwards and could loop forever
+        # null is -1; a smaller length must not move backwards, which could loop forever
         (length,) = struct.unpack_from(">h", answer, offset)
-        if length < -1:
-            raise ValueError
         return offset + 2 + max(0, int(length))
 
     try:

@@ -99,14 +99,31 @@ def test_a_base_without_the_word_is_checked_for_the_sake_of_its_override(tmp_pat
     ]
 
 
-@pytest.mark.parametrize("text", ["", "networks: {a: {external: true}}", "just a text"])
-def test_an_override_without_services_leaves_the_base_as_it_is(text: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", ["", "services: 5", "just a text"])
+def test_an_override_of_another_form_leaves_the_base_as_it_is(text: str, tmp_path: Path) -> None:
     (tmp_path / "compose.yml").write_text(BASE + '    ports: ["9092:9092"]\n')
     (tmp_path / "compose.override.yml").write_text(text)
     report = check(tmp_path / "compose.yml", {})
     assert [mistake.finding.rule for mistake in report.mistakes] == ["KL017"]
-    why = "names no service: it is not read, although `docker compose` merges it into this file"
+    why = "is no Compose file: it is not read, although `docker compose` merges it into this file"
     assert report.unchecked == (f"compose.override.yml {why}",)
+
+
+def test_networks_alone_are_merged_and_included(tmp_path: Path) -> None:
+    broker = BASE + '    ports: ["9092:9092"]\n    networks: [shared]\n'
+    networks = "networks: {shared: {}}"
+    (tmp_path / "compose.yml").write_text(broker)
+    (tmp_path / "compose.override.yml").write_text(networks)
+    (tmp_path / "networks.yml").write_text(networks)
+    (tmp_path / "including.yml").write_text(f"include: [networks.yml]\n{broker}")
+    files = [tmp_path / "compose.yml", tmp_path / "networks.yml"]
+    for report in (
+        check(tmp_path / "compose.yml", {}),
+        check(tmp_path / "including.yml", {}),
+        check_together(files, {}, NO_OPTIONS),
+    ):
+        assert [mistake.finding.rule for mistake in report.mistakes] == ["KL017"]
+        assert report.unchecked == ()
 
 
 UNPUBLISHED = BASE.replace("//kafka:9092", "//10.1.2.3:9092")

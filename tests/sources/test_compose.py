@@ -471,6 +471,9 @@ def test_included_files_are_read_once_and_their_number_is_limited() -> None:
     files = {"x.yml": f"include: [y.yml]\n{KAFKA}", "y.yml": "include: [x.yml]\nservices: {}"}
     compose = lenient("include: [x.yml]", files=files)
     assert [path for _, path in compose.included] == ["x.yml", "y.yml"]
+    text = "include: [{path: [compose.yml, x.yml]}, {path: [x.yml, z.yml]}]"
+    entries = lenient(text, files=files | {"z.yml": "services: {}"})
+    assert [path for _, path in entries.included] == ["x.yml", "z.yml", "y.yml"]
     files = {f"{i}.yml": f"include: [{i + 1}.yml]" for i in range(MAX_INCLUDED + 5)}
     compose = lenient("include: [0.yml]", files=files)
     assert len(compose.included) == MAX_INCLUDED

@@ -10,8 +10,8 @@ from earshot.errors import EarshotError
 from toolchain import system_packages
 from toolchain.system_packages import TOOLS, Tool
 
-KCAT = Tool("kcat", "kcat", "looking")
-DOCKERD = Tool("dockerd", "docker.io", "running containers")
+KCAT = Tool("kcat", "kcat")
+DOCKERD = Tool("dockerd", "docker.io")
 
 
 @pytest.fixture

@@ -329,10 +329,11 @@ def test_the_kinds_of_every_cluster_can_be_imported_early() -> None:
 
 
 def test_a_program_of_another_version_is_refused(servicer: Servicer) -> None:
-    def check(version: str) -> Any:
+    def check(version: object) -> Any:
         request = proto.CheckRequest(news=message({"version": version}))
         return asyncio.run(servicer.CheckConfig(request, Context()))
 
     (failure,) = check("9.9.9").failures
     assert f"asks for earshot 9.9.9, and this plugin is {__version__}" in failure.reason
     assert not check(__version__).failures
+    assert not check(UNKNOWN).failures, "a preview does not know it yet"
