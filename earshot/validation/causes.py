@@ -165,6 +165,10 @@ TABLE: Final[tuple[CauseRow, ...]] = (
         "see listener.security.protocol.map of {broker}: {address} has another protocol than "
         "expected; a gateway that routes by name also closes connections if it does not "
         "know {host}"),
+    _security("timeout", "no-answer", "{broker} makes a TLS handshake on {address}",
+        "see the log and the load of {broker}: it accepts connections and does not answer; if its "
+        "process runs and is not suspended, something between may drop large packets, such as "
+        "those with a certificate"),
     _security("underscore", "underscore-name", "a host name without an underscore",
         "let {broker} advertise to {listener} a name of letters, digits, hyphens and dots (and "
         "issue its certificate for that name): Java refuses TLS for {host} because of the "
@@ -244,7 +248,7 @@ TABLE: Final[tuple[CauseRow, ...]] = (
     _consume("corrupt", "corrupt", _RETURNS,
         "check the network between this client and {broker}: a record came back changed"),
     _consume("authorization", "authorization", _RETURNS,
-        "allow this user Read on topics that begin with __earshot- and on the group earshot"),
+        "allow this user Read on topics that begin with __earshot-"),
     _consume("large-lost", "large-packets", "{broker} returns large records like small ones",
         _LARGE_PACKETS),
     _consume(ANY, "not-returned", _RETURNS,

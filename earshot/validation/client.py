@@ -48,7 +48,12 @@ _RENAMED: Final = {
     "ssl.keystore.certificate.chain": ("ssl.certificate.pem",),
     "ssl.keystore.key": ("ssl.key.pem",),
 }
-_STORE_TYPES: Final = ("ssl.truststore.type", "ssl.keystore.type")
+_STORES: Final = {
+    "ssl.truststore": ("certificates",),
+    "ssl.keystore": ("key", "certificate.chain"),
+}
+"""The properties with a store's content, by the beginning of its properties' names."""
+_STORE_TYPES: Final = tuple(f"{store}.type" for store in _STORES)
 _JAVA_ONLY: Final = (
     *("security.providers", "ssl.protocol", "ssl.enabled.protocols", "ssl.provider"),
     *("ssl.keymanager.algorithm", "ssl.trustmanager.algorithm"),
@@ -107,15 +112,7 @@ def translate(client: Mapping[str, str]) -> ClientSettings:
             observed="is not a property of Kafka's clients",
             allowed=f"{name}, which is similar",
         )
-    for key in ("ssl.truststore", "ssl.keystore"):
-        kind = client.get(f"{key}.type", "JKS").upper()
-        if f"{key}.location" in client and kind != "PEM":
-            raise EarshotError(
-                f"client property {key}.location",
-                observed=f"is a store of the type {kind}",
-                allowed=f"a PEM file, with {key}.type=PEM (Java's clients read PEM too)",
-                remedy="openssl pkcs12 -in STORE -out STORE.pem -nodes",
-            )
+    _check_stores(client)
     values: ClientSettings = {}
     for key, value in connecting(client).items():
         if key in _STORE_TYPES or key in _JAVA_ONLY:
@@ -136,6 +133,42 @@ def translate(client: Mapping[str, str]) -> ClientSettings:
                     allowed="a PEM file",
                 )
     return values
+
+
+def _check_stores(client: Mapping[str, str]) -> None:
+    """Raises EarshotError for a store that librdkafka cannot read, or that Java's clients refuse.
+
+    librdkafka ignores contradictions for which Java's clients do not start.
+    """
+    for store, parts in _STORES.items():
+        kind = client.get(f"{store}.type", "JKS").upper()
+        location, texts = f"{store}.location", [f"{store}.{part}" for part in parts]
+        given = [text for text in texts if text in client]
+        if location in client and kind != "PEM":
+            raise EarshotError(
+                f"client property {location}",
+                observed=f"is a store of the type {kind}",
+                allowed=f"a PEM file, with {store}.type=PEM (Java's clients read PEM too)",
+                remedy="openssl pkcs12 -in STORE -out STORE.pem -nodes",
+            )
+        if given and kind != "PEM":
+            refused, why = given[0], f"is set for a store of the type {kind}"
+            allowed = f"PEM texts, with {store}.type=PEM"
+        elif given and location in client:
+            refused, why, allowed = given[0], f"is set in addition to {location}", "one of them"
+        elif given and given != texts:
+            refused, why = given[0], "is set alone"
+            allowed = " and ".join(texts)
+        elif kind == "PEM" and f"{store}.password" in client:
+            refused, why = f"{store}.password", "is set for a PEM store"
+            allowed = "no such password; ssl.key.password is that of an encrypted key"
+        else:
+            continue
+        raise EarshotError(
+            f"client property {refused}",
+            observed=f"{why}: Java's clients refuse that",
+            allowed=allowed,
+        )
 
 
 def _is_special(path: str) -> bool:

@@ -137,6 +137,11 @@ ALERT = Failure("tls", "alert")
         ({"own_answer": Failure("mechanism", "not enabled")}, "ssppfss", "mechanism"),
         ({"own_answer": Failure("client-certificate", "x")}, "ssppfss", "client-certificate"),
         ({"own_answer": ALERT}, "ssppfss", "tls"),
+        (
+            {"contact": replace(REACHED, security=SILENT), "own_answer": None},
+            "ssppfss",
+            "no-answer",
+        ),
         ({"own_answer": ALERT, "other_answer": OTHER}, "ppppfss", "tls"),
         # it answers with something else than expected
         (DRIFTED, "pfsssss", "drift"),

@@ -17,6 +17,7 @@ from earshot.validation.client import (
     protocol_of,
     translate,
 )
+from tests.raised import raised
 
 JAAS = (
     "org.apache.kafka.common.security.scram.ScramLoginModule required "
@@ -31,10 +32,11 @@ PEM = f"-----BEGIN CERTIFICATE-----\n{'ab+/' * 16}\nAQ==\n-----END CERTIFICATE--
      {"ssl.ca.location": "/ca.pem"}),
     ({"ssl.keystore.type": "pem", "ssl.keystore.location": "/me.pem"},
      {"ssl.certificate.location": "/me.pem", "ssl.key.location": "/me.pem"}),
-    ({"ssl.keystore.certificate.chain": "C", "ssl.keystore.key": "K"},
+    ({"ssl.keystore.certificate.chain": "C", "ssl.keystore.key": "K", "ssl.keystore.type": "PEM"},
      {"ssl.certificate.pem": "C", "ssl.key.pem": "K"}),
     (
-        {"ssl.truststore.certificates": f"{' '.join(PEM.split(chr(10)))} {PEM}"},
+        {"ssl.truststore.certificates": f"{' '.join(PEM.split(chr(10)))} {PEM}",
+         "ssl.truststore.type": "PEM"},
         {"ssl.ca.pem": f"{PEM}\n{PEM}"},  # as lines that end in a backslash give it
     ),
     ({"ssl.endpoint.identification.algorithm": ""},
@@ -71,6 +73,27 @@ def test_refuses_stores_that_only_java_reads(key: str, kind: str | None) -> None
     with pytest.raises(EarshotError, match=f"{key}.location: is a store of the type") as caught:
         translate(properties)
     assert "PEM" in caught.value.allowed and "openssl" in caught.value.remedy
+
+
+@pytest.mark.parametrize(("properties", "refused"), [
+    ("truststore.type=PEM truststore.certificates=C truststore.location=/ca.pem",
+     "truststore.certificates: is set in addition to ssl.truststore.location"),
+    ("truststore.certificates=C", "truststore.certificates: is set for a store of the type JKS"),
+    ("truststore.type=PEM truststore.location=/ca.pem truststore.password=x",
+     "truststore.password: is set for a PEM store"),
+    ("keystore.type=PEM keystore.key=K keystore.certificate.chain=C keystore.location=/me.pem",
+     "keystore.key: is set in addition to ssl.keystore.location"),
+    ("keystore.type=PEM keystore.key=K", "keystore.key: is set alone"),
+    ("keystore.type=PEM keystore.certificate.chain=C", "keystore.certificate.chain: is set alone"),
+    ("keystore.key=K keystore.certificate.chain=C", "keystore.key: is set for a store of the type"),
+    ("keystore.type=PEM keystore.location=/me.pem keystore.password=x",
+     "keystore.password: is set for a PEM store"),
+])  # fmt: skip
+def test_stores_that_javas_clients_refuse_are_refused(properties: str, refused: str) -> None:
+    pairs = (text.partition("=") for text in properties.split())
+    client = {f"ssl.{key}": value for key, _, value in pairs}
+    message = str(raised(EarshotError, translate, client))
+    assert message.startswith(f"client property ssl.{refused}") and "Java's clients" in message
 
 
 @pytest.mark.parametrize("key", ["ssl.truststore", "ssl.keystore"])

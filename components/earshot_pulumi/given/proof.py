@@ -23,6 +23,7 @@ from earshot.listeners.properties import NodeSettings, write_properties
 from earshot.listeners.terms import CLIENT_SCOPES
 from earshot.validation.client import misspelt
 from earshot.validation.contract import Contract
+from earshot.validation.result import Cell
 from earshot.validation.terms import Stage
 from earshot_pulumi.outputs import read_inputs
 from earshot_pulumi.provider.kind import (
@@ -43,6 +44,8 @@ ASK_SECONDS = 5.0
 """Time limit in seconds of one round of requests to starting brokers."""
 STARTING = (Stage.BOOTSTRAP, Stage.METADATA, Stage.TCP)
 """Stages at which a broker that has not started yet fails."""
+STARTING_TLS = ("protocol", "no-answer")
+"""Causes of a TLS handshake that a broker which has not started yet does not make."""
 
 
 class ProofArgs(TypedDict):
@@ -216,7 +219,7 @@ def _wait_until_up(operation: Operation, contract: Contract, inputs: Properties)
     logged_addresses = ""
     while True:
         report = examine(contract, client=inputs.get("client"), deadline=ASK_SECONDS, produce=False)
-        waiting_cells = [cell for cell in report.cells if cell.failed_stage in STARTING]
+        waiting_cells = [cell for cell in report.cells if _may_be_starting(cell)]
         if not waiting_cells or time.monotonic() > end:
             return
         addresses = ", ".join(str(cell.address) for cell in waiting_cells[:3])
@@ -224,6 +227,12 @@ def _wait_until_up(operation: Operation, contract: Contract, inputs: Properties)
             operation.log(f"waiting for {addresses}")
         logged_addresses = addresses
         operation.wait(0.5)
+
+
+def _may_be_starting(cell: Cell) -> bool:
+    if cell.failed_stage is Stage.SECURITY:
+        return cell.cause is not None and cell.cause.kind in STARTING_TLS
+    return cell.failed_stage in STARTING
 
 
 def _prove(operation: Operation, folder: Path, contract: Contract, inputs: Properties) -> str:

@@ -1,6 +1,6 @@
 """Inputs of `Proof`: wrong ones are refused before the update begins."""
 
-from copy import deepcopy
+import socket
 from typing import Any
 
 import pulumi
@@ -15,6 +15,7 @@ from earshot_pulumi.provider.kind import (
     OperationFailed,
 )
 
+from tests.doubles.peer import Peer, listening
 from tests.raised import raised
 
 CONTRACT: dict[str, Any] = {
@@ -98,17 +99,30 @@ def test_an_unknown_input_is_not_refused(inputs: dict[str, Any]) -> None:
     assert checked(**inputs)["deadline"] == 60
 
 
-def test_a_broker_that_is_waited_for_is_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def close_at_once(connection: socket.socket, peer: Peer, number: int) -> None:
+    """A published port whose container does not listen yet."""
+
+
+@pytest.mark.parametrize("protocol", ["PLAINTEXT", "SSL"])
+def test_a_broker_that_is_waited_for_is_named_once(
+    protocol: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(proof, "validate", lambda *arguments: (1, "it failed"))
-    contract = deepcopy(CONTRACT)
-    contract["brokers"][0]["advertised"]["HOST"]["port"] = 1
-    contract["listeners"][0]["bootstrap"] = "localhost:1"
-    lines: list[str] = []
-    operation = Operation("urn:a::b::c::proof", log=lines.append)
-    inputs = ProofKind().check(operation, {}, {"contract": contract, "readySeconds": 1.2})
-    with pytest.raises(OperationFailed, match="it failed"):
-        ProofKind().create(operation, inputs)
-    assert lines == ["waiting for localhost:1"]
+    with listening(close_at_once) as peer:
+        address = {"host": peer.address.host, "port": peer.address.port}
+        listener = {
+            **CONTRACT["listeners"][0],
+            "protocol": protocol,
+            "bootstrap": str(peer.address),
+        }
+        contract = {**CONTRACT, "listeners": [listener],
+                    "brokers": [{"id": 1, "advertised": {"HOST": address}}]}  # fmt: skip
+        lines: list[str] = []
+        operation = Operation("urn:a::b::c::proof", log=lines.append)
+        inputs = ProofKind().check(operation, {}, {"contract": contract, "readySeconds": 1.2})
+        with pytest.raises(OperationFailed, match="it failed"):
+            ProofKind().create(operation, inputs)
+        assert lines == [f"waiting for {peer.address}"]
 
 
 def test_a_proof_that_fails_replaces_the_former_one(monkeypatch: pytest.MonkeyPatch) -> None:
