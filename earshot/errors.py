@@ -28,6 +28,8 @@ _MORE_PROCESSES = (
 )
 _LIFTED = {
     errno.EAGAIN: _MORE_PROCESSES,
+    errno.EBUSY: "unmount it if it is a mount point, or end the program that uses it, then run the "
+    "same command again",
     errno.EDQUOT: "free space within this user's quota on that disk, then run the same command "
     "again",
     errno.ENFILE: "end other programs, or raise the limit on open files of the whole machine "

@@ -70,6 +70,9 @@ def _ended_process(lock: Path) -> int | None:
     if not on_this_machine:
         return None
     try:
-        return None if psutil.Process(pid).name() == "pulumi" else pid
+        process = psutil.Process(pid)
+        # in a container whose first process collects no children, an ended process stays a zombie
+        runs = process.name() == "pulumi" and process.status() != psutil.STATUS_ZOMBIE
     except psutil.Error:
         return pid
+    return None if runs else pid

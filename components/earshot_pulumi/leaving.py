@@ -1,7 +1,7 @@
 """Finds listeners of running nodes that a plan removes, and reports their connected clients."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
 from earshot.config.removal import goes_anyway
@@ -11,6 +11,11 @@ from earshot_pulumi.rolling import Links
 
 SHOWN = 5
 """Maximum number of origins in one message."""
+_ADVICE = (
+    ". Let them use another listener (the contract marks this one as leaving), then run the same "
+    "command again; or set `remove: anyway` in the stack's file, or a date from which it may be "
+    "removed"
+)
 
 
 def matters(remove: str) -> bool:
@@ -39,9 +44,21 @@ def problems(used: Mapping[str, Counter[str]]) -> Iterator[str]:
         counts = [f"{count} from {origin}" for origin, count in origins.most_common(SHOWN)]
         if len(origins) > SHOWN:
             counts.append(f"{len(origins) - SHOWN} more origins")
+        connections = f"{total} connection{'s' * (total > 1)}"
         yield (
-            f"listener {name} would be removed, and has {total} connection{'s' * (total > 1)} of "
-            f"clients: {', '.join(counts)}. Let them use another listener (the contract marks "
-            f"{name} as leaving), then run the same command again; or set `remove: anyway` in the "
-            "stack's file, or a date from which it may be removed"
+            f"listener {name} would be removed, and has {connections} of clients: "
+            f"{', '.join(counts)}{_ADVICE}"
         )
+
+
+def blocking(remove: str, problems: Iterable[str], log: Callable[[str], None]) -> Iterator[str]:
+    """``problems`` if connected clients block the removal today, by the spec's ``remove``.
+
+    Otherwise the clients that lose their connections are logged.
+    """
+    if matters(remove):
+        yield from problems
+        return
+    for problem in problems:
+        if (text := problem.removesuffix(_ADVICE)) != problem:
+            log(f"{text}. `remove: {remove}` allows that: these clients lose their connections")

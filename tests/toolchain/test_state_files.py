@@ -2,9 +2,12 @@
 
 import json
 import os
+import shutil
 import socket
+import subprocess
 from pathlib import Path
 
+import psutil
 import pytest
 
 from toolchain import state_files
@@ -53,6 +56,15 @@ def test_only_the_lock_of_an_ended_pulumi_of_this_machine_and_stack_is_cleared(
     repair(tmp_path)
     assert path.exists() is not is_cleared
     assert ("Removing the lock of pulumi process" in capsys.readouterr().out) is is_cleared
+
+
+def test_the_lock_of_a_killed_pulumi_that_nothing_collects_is_cleared(tmp_path: Path) -> None:
+    shutil.copy("/bin/true", cli := tmp_path / "pulumi")
+    with subprocess.Popen([cli]) as child:
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        path = lock(tmp_path, child.pid)
+        repair(tmp_path)
+        assert psutil.Process(child.pid).name() == "pulumi" and not path.exists()
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"pid": "x", "hostname": "y"}'])

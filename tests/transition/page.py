@@ -35,11 +35,11 @@ listeners in the stack's file and run again.
 ## When a listener is removed
 
 A listener is removed only when no clients are connected. Otherwise the update stops and shows how
-many clients are connected, and from where. Set `remove: anyway` in the stack's file to skip this
-check, or `remove: 2030-12-31` to skip it from that day (UTC). On `aws`, instances report
-connected clients every 15 s, from the step that marks the listener as leaving. In a change of a
-single step there is no such report, so the listener is removed only if one of these settings
-allows it.
+many clients are connected, and from where. Set `remove: anyway` in the stack's file to allow the
+removal, or `remove: 2030-12-31` from that day (UTC): the update then names the clients that it
+disconnects (on `local` and `docker`). On `aws`, instances report connected clients every 15 s,
+from the step that marks the listener as leaving. In a change of a single step there is no such
+report, so the listener is removed only if one of these settings allows it.
 
 ## Rules of a change
 

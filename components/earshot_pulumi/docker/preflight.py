@@ -195,8 +195,8 @@ def _problems(operation: Operation, olds: Properties, news: Properties) -> Itera
         yield from on_engines.problems(target, objects)
         containers = list(running.running(engines, target, objects))
         yield from running.link_problems(containers, target)
-        if leaving.matters(news["remove"]):
-            yield from running.client_problems(engines, target, containers)
+        used = running.client_problems(engines, target, containers)
+        yield from leaving.blocking(news["remove"], used, operation.log)
         former_stack = TargetStack.from_props(olds) if olds else None
         yield from volume_data.version_problems(engines, target, objects, former_stack)
         yield from volume_data.removal_problems(engines, target, objects, hosts)

@@ -38,8 +38,8 @@ class LocalPreflightKind(Kind):
         yield from quorum.problems(root, plan)
         yield from access.problems(plan, news)
         yield from changes.problems(root, plan, _last_plan(news))
-        if leaving.matters(news["remove"]):
-            yield from changes.client_problems(root, plan)
+        used = changes.client_problems(root, plan)
+        yield from leaving.blocking(news["remove"], used, operation.log)
 
     def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
         # `problems` gets the former inputs, which do not have the cluster's id

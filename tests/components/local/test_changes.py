@@ -303,7 +303,7 @@ def test_clients_of_a_listener_that_goes_are_counted_and_named(
         assert text == (
             "listener INTERNAL would be removed, and has 2 connections of clients: 2 from "
             f"127.0.0.1 (pid {os.getpid()}, {NAME}). Let them use another listener (the contract "
-            "marks INTERNAL as leaving), then run the same command again; or set `remove: anyway` "
+            "marks this one as leaving), then run the same command again; or set `remove: anyway` "
             "in the stack's file, or a date from which it may be removed"
         )
         assert list(changes.client_problems(tmp_path, runs)) == []
