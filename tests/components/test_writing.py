@@ -40,8 +40,8 @@ def test_a_refused_write_is_one_clear_error(tmp_path: Path, number: int, remedy:
 
 
 @pytest.mark.parametrize(("number", "remedy"), [
-    (errno.EBUSY, "unmount it if it is a mount point, or end the program that uses it, then run "
-                  "the same command again"),
+    (errno.EBUSY, ("unmount it if it is a mount point, or end the program that uses it, then run "
+                   "the same command again")),
     (errno.EDQUOT,
      "free space within this user's quota on that disk, then run the same command again"),
     (errno.EEXIST, "move this file away: its path is needed for a directory"),
