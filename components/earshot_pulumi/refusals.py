@@ -66,12 +66,31 @@ def refused_settings(version: str, refusals: Mapping[int, str]) -> Iterator[str]
 
 def holds_replicas(id: int, partitions: Sequence[str]) -> str:
     """The message that broker ``id`` is not removed while it holds the replicas ``partitions``."""
-    more_text = f" and {len(partitions) - SHOWN} more" if len(partitions) > SHOWN else ""
     return (
-        f"broker {id} would be removed and still holds {len(partitions)} replica(s): "
-        f"{', '.join(partitions[:SHOWN])}{more_text}. Move them to the brokers that stay "
-        "(kafka-reassign-partitions), or keep the broker"
+        f"broker {id} would be removed and still holds {_replicas_text(partitions)}. Move them to "
+        "the brokers that stay (kafka-reassign-partitions), or keep the broker"
     )
+
+
+def leaves_data(id: int, volumes: Sequence[str], partitions: Sequence[str]) -> str:
+    """The message that node ``id`` would leave its data in ``volumes``: ``partitions``, or, for a
+    voter, the quorum's metadata."""
+    content = _replicas_text(partitions) if partitions else "the quorum's metadata"
+    way_out = (
+        "move the replicas to other brokers first (kafka-reassign-partitions)"
+        if partitions
+        else "remove the volume if its data is no longer needed"
+    )
+    return (
+        f"node {id} would start with an empty volume and leave its data in volume "
+        f"{', '.join(volumes)}: {content}. Keep the node's name and Docker host (`names`, "
+        f"`hosts`), or {way_out}"
+    )
+
+
+def _replicas_text(partitions: Sequence[str]) -> str:
+    more_text = f" and {len(partitions) - SHOWN} more" if len(partitions) > SHOWN else ""
+    return f"{len(partitions)} replica(s): {', '.join(partitions[:SHOWN])}{more_text}"
 
 
 def goes_back(version: str, written: str) -> bool:

@@ -16,6 +16,7 @@ from earshot_pulumi.docker import put_back
 from earshot_pulumi.docker.container_address import (
     ContainerAddress,
     Engines,
+    asking,
     incarnation,
     inspected,
     is_up,
@@ -46,7 +47,8 @@ class DockerStopPreflightKind(Kind):
             if container and is_up(container):
                 own_labels = container["Config"]["Labels"] or {}
                 check_others(engines, hosts_of(news), address.name, own_labels)
-                put_back.keep(here(news["state_dir"]), container)
+                with asking(str(address), address):
+                    put_back.keep(here(news["state_dir"]), address.name, container)
         return news
 
 

@@ -199,7 +199,8 @@ def _problems(operation: Operation, olds: Properties, news: Properties) -> Itera
         yield from leaving.blocking(news["remove"], used, operation.log)
         former_stack = TargetStack.from_props(olds) if olds else None
         yield from volume_data.version_problems(engines, target, objects, former_stack)
-        yield from volume_data.removal_problems(engines, target, objects, hosts)
+        own_id = configured or current or identity.own_id(target.stack, Path(news["state_dir"]))
+        yield from volume_data.data_problems(engines, target, objects, hosts, own_id)
         news["absent"] = hosts_without_image = images.absent(engines, target)
         yield from _image_problems(
             operation, engines, target, target.used_hosts, hosts_without_image, olds, news

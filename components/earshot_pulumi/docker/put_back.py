@@ -33,23 +33,25 @@ Definition = Properties
 """A container's `Id`, `Config` and `HostConfig`, and its aliases by network (`Networks`)."""
 
 
-def keep(state: Path, container: DockerObject) -> None:
-    """Save the definition of an inspected container in ``state``, its stack's folder.
+def keep(state: Path, name: str, container: DockerObject) -> None:
+    """Save the definition of the inspected container ``name`` in ``state``, its stack's folder.
 
     The definition of a container that its engine has restarted does not replace the saved one: that
     container served. Raises EarshotError if the file cannot be written.
     """
-    path = _path(state, name_of(container))
+    path = _path(state, name)  # the engine's own name of it may be any path
     if container["RestartCount"] and path.exists():
         return
     networks = {
-        name: [alias for alias in network.get("Aliases") or () if alias != container["Id"][:12]]
-        for name, network in container["NetworkSettings"]["Networks"].items()
+        network_name: [
+            alias for alias in network.get("Aliases") or () if alias != container["Id"][:12]
+        ]
+        for network_name, network in container["NetworkSettings"]["Networks"].items()
     }
     definition = {key: container[key] for key in ("Id", "Config", "HostConfig")} | {
         "Networks": networks
     }
-    with writing(f"container {name_of(container)}", path):
+    with writing(f"container {name}", path):
         cache.write(path, json.dumps(definition), mode=0o600)
 
 

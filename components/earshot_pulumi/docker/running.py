@@ -17,7 +17,7 @@ from earshot.listeners.security import node_name
 from earshot.placement.node_container import KEYS
 from earshot.sockets import Bound
 from earshot_pulumi import leaving
-from earshot_pulumi.docker import on_engines
+from earshot_pulumi.docker import on_engines, throwaway
 from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.on_engines import EngineContainer, EngineObjects, TargetStack
 from earshot_pulumi.provider.kind import Inputs
@@ -143,7 +143,8 @@ def _removed_listeners(node: RunningNode, target: TargetStack) -> dict[int, _Rem
 def _connections(engines: Engines, node: RunningNode) -> list[tuple[Bound, Bound]] | None:
     """The connections in a container as (own address, peer); None if they cannot be listed."""
     try:
-        _, output = engines.of(node.host).containers.get(node.container.id).exec_run(list(_TABLES))
+        container = engines.of(node.host).containers.get(node.container.id)
+        _, output, _ = throwaway.whole_output(container, _TABLES)
     except (DockerException, OSError, *UNREADABLE):
         return None
     text = output.decode(errors="replace")

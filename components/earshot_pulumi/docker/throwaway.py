@@ -24,6 +24,8 @@ LIFETIME: Final = 120
 """Seconds after which such a container ends, if it is not removed before."""
 
 
+_END: Final = "\n### end of the output\n"
+_WITH_END: Final = f'"$@"; status=$?; printf %s "{_END}"; exit $status'
 TRIES: Final = 3
 """Maximum number of attempts: an engine may lose the output of a command that ends at once."""
 
@@ -49,16 +51,32 @@ def ask(
     mounts = {name: {"bind": path, "mode": "ro"} for name, path in (volumes or {}).items()}
     with _sleeping(client, image, network, mounts) as container:
         # every user of the engine can read a container's own environment
-        status, (output, errors) = container.exec_run(
-            list(command), environment=dict(environment or {}), demux=True
-        )
+        status, output, errors = whole_output(container, command, environment)
     if status != 0:
-        text = " ".join((errors or output or b"").decode(errors="replace").split())
+        text = " ".join((errors or output).decode(errors="replace").split())
         raise CommandFailed(
             f"a container of the image {image}",
             observed=clipped(text, MOST_SHOWN) or f"{command[0]} ended with status {status}",
         )
-    return (output or b"").decode(errors="replace")
+    return output.decode(errors="replace")
+
+
+def whole_output(
+    container: Container, command: Sequence[str], environment: Mapping[str, str] | None = None
+) -> tuple[int, bytes, bytes]:
+    """Runs ``command`` in ``container``. Returns its status, output and error output.
+
+    The engine's stream has no end of its own: a connection that broke looks like one. Raises
+    OSError or DockerException unless the whole output has arrived.
+    """
+    status, (output, errors) = container.exec_run(
+        ["sh", "-c", _WITH_END, "sh", *command], environment=dict(environment or {}), demux=True
+    )
+    output, errors = output or b"", errors or b""
+    if not output.endswith(_END.encode()):
+        reason = errors or (output if status else b"")
+        raise OSError(reason.decode(errors="replace").strip() or "its output is cut short")
+    return status, output.removesuffix(_END.encode()), errors
 
 
 def fill(

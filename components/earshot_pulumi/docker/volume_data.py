@@ -25,7 +25,7 @@ from earshot_pulumi.docker.on_engines import (
     own_volumes,
 )
 from earshot_pulumi.node_data import feature_level, is_formatted, replicas
-from earshot_pulumi.refusals import goes_back, holds_replicas
+from earshot_pulumi.refusals import goes_back, holds_replicas, leaves_data
 
 NEWEST: Final = {"3.9": 21, "4.0": 25, "4.1": 27, "4.2": 29}
 """The newest `metadata.version` that a Kafka release reads, as a feature level, by release.
@@ -36,7 +36,16 @@ Kafka's server-common.
 MOST_EXTRACTED: Final = 2 * 2**30
 """The maximum size in bytes of the files that are read from a volume; the rest is left out."""
 _OLDEST: Final = "0.0"
-_TRUNCATED: Final = (tarfile.TarError, EOFError, zlib.error, ValueError)  # base64 raises the last
+_ODD: Final = (
+    ArithmeticError,
+    EOFError,
+    LookupError,
+    OSError,
+    ValueError,
+    tarfile.TarError,
+    zlib.error,
+)
+"""Errors of an archive that is cut short, because Kafka wrote to a log, or has impossible files."""
 _SCRIPT: Final = """\
 cd "$1" && shift || exit 1
 for name in meta.properties bootstrap.checkpoint __cluster_metadata-0; do
@@ -124,9 +133,8 @@ def read(encoded: str) -> tuple[bool, int | None]:
     with tempfile.TemporaryDirectory() as folder:
         if encoded:
             folders.append(Path(folder))
-            # the archive may be cut short if Kafka wrote to a log meanwhile
             with (
-                contextlib.suppress(*_TRUNCATED),
+                contextlib.suppress(*_ODD),
                 tarfile.open(fileobj=io.BytesIO(base64.b64decode(encoded))) as archive,
             ):
                 archive.extractall(folder, _within_limit(archive), filter="data")
@@ -162,31 +170,77 @@ def removed(
     }
 
 
-def removal_problems(
-    engines: Engines, target: TargetStack, objects: EngineObjects, hosts: Sequence[DockerHost]
+def moved(
+    target: TargetStack, objects: EngineObjects, cluster_id: str | None
+) -> dict[int, list[EngineContainer | EngineVolume]]:
+    """Volumes with data of cluster ``cluster_id`` whose nodes would get other volumes, by node id.
+
+    A container of another name, or on another Docker host, has another volume.
+    """
+    volumes_by_node: dict[int, list[EngineContainer | EngineVolume]] = {}
+    for id, planned in target.containers.items():
+        volumes = {
+            (volume.host, volume.name): volume
+            for volume in objects.volumes
+            if volume.labels.get(labels.STACK) == target.stack
+            and (volume.node, labels.cluster_id_of(volume.labels)) == (id, cluster_id)
+        }
+        names = {
+            (container.host, container.name)
+            for container in objects.containers
+            if target.owns(container.labels) and container.node == id
+        }
+        host = target.host_of(id)
+        has_volume = volumes.pop((host, planned.volume), None) is not None
+        stays = (host, planned.name) in names if names else has_volume
+        if volumes and not stays:
+            volumes_by_node[id] = list(volumes.values())
+    return volumes_by_node
+
+
+def data_problems(
+    engines: Engines,
+    target: TargetStack,
+    objects: EngineObjects,
+    hosts: Sequence[DockerHost],
+    cluster_id: str | None,
 ) -> Iterator[str]:
-    """A message for each broker to be removed that still has replicas.
+    """A message for each node that would leave data of cluster ``cluster_id`` behind: it is
+    removed, or gets another volume.
 
     ``hosts`` are the stack's former and new ones. The replicas are those that a running broker
-    reports, or else those in the removed broker's volume.
+    reports, or else those in the volume.
     """
-    brokers = removed(target, objects)
-    if not brokers:
+    removed_objects, moved_volumes = removed(target, objects), moved(target, objects, cluster_id)
+    if not (removed_objects or moved_volumes):
         return
+    is_running = any(target.owns(node.labels) and node.running for node in objects.containers)
     state = _state(engines, target, objects)
-    for id, broker_objects in brokers.items():
+    for id, node_objects in (removed_objects | moved_volumes).items():
+        volume_texts = [
+            f"{volume.name} on Docker host {volume.host}" for volume in moved_volumes.get(id, ())
+        ]
+        if volume_texts and target.plan.node(id).is_controller:
+            if not is_running:  # `on_engines.problems` refuses other addresses of running voters
+                yield leaves_data(id, volume_texts, ())
+            continue
         try:
             if state is not None:
                 partitions = [
                     str(partition) for partition in state.partitions if id in partition.replicas
                 ]
             else:
-                partitions = _replicas_in_volumes(engines, broker_objects, hosts, target)
+                partitions = _replicas_in_volumes(engines, node_objects, hosts, target)
         except EarshotError as error:
-            yield f"broker {id} would be removed, and whether it is empty is not known: {error}"
+            end = "get another volume" if volume_texts else "be removed"
+            yield f"broker {id} would {end}, and whether it is empty is not known: {error}"
             continue
         if partitions:
-            yield holds_replicas(id, partitions)
+            yield (
+                leaves_data(id, volume_texts, partitions)
+                if volume_texts
+                else holds_replicas(id, partitions)
+            )
 
 
 def _state(engines: Engines, target: TargetStack, objects: EngineObjects) -> ClusterState | None:
@@ -211,7 +265,7 @@ def _replicas_in_volumes(
     hosts: Sequence[DockerHost],
     target: TargetStack,
 ) -> list[str]:
-    """The `topic-partition` replicas in the volumes of a removed broker."""
+    """The `topic-partition` replicas in the volumes of a broker."""
     volumes = [entry for entry in broker_objects if isinstance(entry, EngineVolume)]
     image = next(iter(target.containers.values())).image
     partitions: set[str] = set()

@@ -375,14 +375,14 @@ def test_every_check_gets_the_objects_on_the_engines(
         on_engines, "look", lambda _, hosts: EngineObjects() if list(hosts) else None
     )
     monkeypatch.setattr(on_engines, "problems", reported("on_engines"))
-    for module, kinds in ((running, ("link", "client")), (volume_data, ("version", "removal"))):
+    for module, kinds in ((running, ("link", "client")), (volume_data, ("version", "data"))):
         for kind in kinds:
             monkeypatch.setattr(module, f"{kind}_problems", reported(kind))
     engine.image_names.clear()
     olds, news = (
         props(target_stack(hosts=hosts), remove="unused") for hosts in ([*HOSTS, THIRD], HOSTS)
     )
-    names = ("on_engines", "link", "client", "version", "removal")
+    names = ("on_engines", "link", "client", "version", "data")
     text = "\n" + "\n".join(f"- {name}" for name in names)
     (failure,) = KIND.check(olds, news).failures
     assert failure == text

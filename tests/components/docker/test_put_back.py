@@ -103,6 +103,24 @@ def test_a_container_that_does_not_come_up_is_made_again_as_it_was(
     assert engine.inspect("kafka-1")["Id"] == "new-1" and not DEFINITION.exists()
 
 
+@pytest.mark.parametrize("name", ["/../../elsewhere", "/other"])
+def test_the_name_that_an_engine_returns_decides_about_no_file(
+    engine: ContainerEngine, name: str
+) -> None:
+    engine.api.inspect_container = lambda _: {**engine.containers["id-1"], "Name": name}
+    STOP.update({}, stop_props())
+    assert list(Path().rglob("*.json")) == [DEFINITION]
+
+
+def test_aliases_of_another_form_are_one_error_about_the_container(
+    engine: ContainerEngine,
+) -> None:
+    engine.containers["id-1"]["NetworkSettings"]["Networks"][NETWORK] = {"Aliases": 5}
+    error = raised(EarshotError, STOP.update, {}, stop_props())
+    assert error.object == "container kafka-1 on Docker host local"
+    assert "gives an answer of another form than Docker's" in error.observed
+
+
 def test_the_error_says_how_the_node_is_left_if_its_container_cannot_be_made_again(
     engine: ContainerEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,7 +163,7 @@ def test_only_an_undisturbed_replaced_container_is_put_back(
 
 
 def test_a_first_start_forgets_the_definition_of_another_stack(engine: ContainerEngine) -> None:
-    put_back.keep(STATE, engine.inspect("id-1"))
+    put_back.keep(STATE, "kafka-1", engine.inspect("id-1"))
     READINESS.create(ready_props("id-1"))
     assert put_back.saved_definition(STATE, "kafka-1", except_id="new-1") is None
 
@@ -153,11 +171,11 @@ def test_a_first_start_forgets_the_definition_of_another_stack(engine: Container
 def test_a_restarted_container_does_not_replace_the_definition_of_one_that_served(
     engine: ContainerEngine,
 ) -> None:
-    put_back.keep(STATE, engine.inspect("id-1"))
+    put_back.keep(STATE, "kafka-1", engine.inspect("id-1"))
     replace_first(engine)
     for restarts, id in ((2, "id-1"), (0, "new-1")):
         engine.containers["new-1"]["RestartCount"] = restarts
-        put_back.keep(STATE, engine.inspect("new-1"))
+        put_back.keep(STATE, "kafka-1", engine.inspect("new-1"))
         assert json.loads(DEFINITION.read_text())["Id"] == id
 
 
@@ -195,7 +213,7 @@ def test_no_container_is_made_by_a_definition_that_was_cut_short(text: str) -> N
 
 
 def test_a_container_that_was_put_back_is_removed_with_its_node(engine: ContainerEngine) -> None:
-    put_back.keep(STATE, engine.inspect("id-1"))
+    put_back.keep(STATE, "kafka-1", engine.inspect("id-1"))
     READINESS.delete(ready_props("id-1"))
     assert not list((STATE / "containers").iterdir()), "it has secrets"
     assert engine.calls == ["stop id-1 60"], "Pulumi's own is Pulumi's to remove"

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from docker.errors import DockerException, NotFound
 from earshot_pulumi.docker import running as module
+from earshot_pulumi.docker import throwaway
 from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.on_engines import EngineObjects, TargetStack
 from earshot_pulumi.docker.running import RunningNode, client_problems, link_problems
@@ -66,7 +67,8 @@ def client_messages(
         table = tables.get(int(id.removeprefix("id-")), "")
         if isinstance(table, Exception):
             raise table
-        return SimpleNamespace(exec_run=lambda command: (1, (HEAD + table).encode()))
+        output = (HEAD + table + throwaway._END).encode()
+        return SimpleNamespace(exec_run=lambda command, **_: (1, (output, None)))
 
     client = SimpleNamespace(containers=SimpleNamespace(get=get))
     connect(client)
@@ -127,6 +129,14 @@ def test_connections_that_cannot_be_listed_are_unknown(
         "paused, or set `remove: anyway` in the stack's file"
     )
     assert client_messages(connect, {1: failure}, after=BEFORE) == [], "no listener is removed"
+
+
+def test_half_of_the_list_of_connections_is_unknown(connect: Connect) -> None:
+    output = (0, (HEAD.encode(), None))
+    container = SimpleNamespace(exec_run=lambda *_, **__: output)
+    connect(SimpleNamespace(containers=SimpleNamespace(get=lambda _: container)))
+    (text,) = client_problems(Engines(), AFTER, nodes_of(BEFORE)[:1])
+    assert "whether clients are connected is not known" in text
 
 
 def test_a_broker_that_goes_itself_and_foreign_settings_are_left_alone(connect: Connect) -> None:

@@ -1,6 +1,7 @@
 """Containers for one question: what they are given, and that none of them is left."""
 
 import io
+import subprocess
 import tarfile
 from types import SimpleNamespace
 from typing import Any, cast
@@ -17,7 +18,9 @@ class FakeEngine:
     """An engine that has one image, and what becomes of containers on it."""
 
     def __init__(self, answer: Any) -> None:
+        """``answer``: the status of a command, and its output and errors, or an exception."""
         self.answer = answer
+        self.end = throwaway._END.encode()
         self.options: dict[str, Any] = {}
         self.remaining: list[str] = []
         self.containers = SimpleNamespace(create=self._create)
@@ -41,7 +44,10 @@ class FakeEngine:
         self.options |= options | {"command": command}
         if isinstance(self.answer, BaseException):
             raise self.answer
-        return self.answer
+        if not isinstance(self.answer[1], tuple):
+            return self.answer
+        status, (output, errors) = self.answer
+        return status, ((output or b"") + self.end or None, errors)
 
     def _remove(self, force: bool, v: bool) -> None:
         assert force and v
@@ -58,7 +64,7 @@ def test_the_container_has_no_network_and_ends_by_itself() -> None:
     assert engine.remaining == []
     assert engine.options == {
         "entrypoint": ["sleep", "120"],
-        "command": ["look"],
+        "command": ["sh", "-c", throwaway._WITH_END, "sh", "look"],
         "labels": {labels.THROWAWAY: "yes"},
         "network_mode": "none",
         "volumes": {"data": {"bind": "/d", "mode": "ro"}},
@@ -84,6 +90,37 @@ def test_what_cannot_be_asked_is_said_and_leaves_nothing(answer: Any, observed: 
     engine = FakeEngine(answer)
     assert raised(CommandFailed, ask, engine).observed == observed
     assert engine.remaining == []
+
+
+@pytest.mark.parametrize(("status", "output", "errors", "observed"), [
+    (0, b"half of", None, "its output is cut short"),
+    (0, None, None, "its output is cut short"),
+    (126, b"exec failed: no sh\n", None, "exec failed: no sh"),
+    (137, b"half of", b"Killed\n", "Killed"),
+])  # fmt: skip
+def test_half_of_an_output_is_no_answer(
+    status: int, output: bytes | None, errors: bytes | None, observed: str
+) -> None:
+    """A list of replicas, ports or clients would otherwise be too short."""
+    engine = FakeEngine((status, (output, errors)))
+    engine.end = b""
+    assert raised(CommandFailed, ask, engine).observed == observed
+
+
+def test_the_whole_output_and_the_status_arrive() -> None:
+    for output, status in (("", 0), ("x", 3), ("two\nlines\n", 0)):
+        command = [
+            "sh",
+            "-c",
+            throwaway._WITH_END,
+            "sh",
+            "sh",
+            "-c",
+            f"printf '{output}'; exit {status}",
+        ]
+        completed = subprocess.run(command, capture_output=True)
+        assert completed.returncode == status
+        assert completed.stdout == output.encode() + throwaway._END.encode()
 
 
 def test_an_interrupt_leaves_nothing() -> None:

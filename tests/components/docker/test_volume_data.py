@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from earshot_pulumi.docker import inner_listener, labels, throwaway, volume_data
+from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.on_engines import EngineObjects, TargetStack
 from earshot_pulumi.docker.throwaway import CommandFailed
 from hypothesis import given
@@ -18,7 +19,14 @@ from hypothesis import strategies as st
 
 from earshot.validation.cluster_state import ClusterState, Partition
 from earshot.validation.wire import ExchangeError
-from tests.components.docker.stacks import container, everything, target_stack, volume
+from tests.components.docker.stacks import (
+    OTHER_ID,
+    OWN_ID,
+    container,
+    everything,
+    target_stack,
+    volume,
+)
 
 ENGINES: Any = SimpleNamespace(of=lambda host: host.name)
 ENGINES_OF_ADDRESSES: Any = SimpleNamespace(of=lambda _: None)
@@ -237,6 +245,26 @@ def test_an_output_that_is_no_archive_has_no_level() -> None:
     assert volume_data.read(data(None)) == (True, None)
 
 
+@pytest.mark.parametrize("members", [
+    [("x" * 300, {})],
+    [("a", {}), ("a/b", {})],
+    [("a", {"type": tarfile.DIRTYPE}), ("a", {})],
+    [("a", {"mtime": 2**70})],
+    [("a", {"type": tarfile.LNKTYPE, "linkname": "none"})],
+], ids=["a long name", "below a file", "a file for a folder", "a time", "a link"])  # fmt: skip
+def test_an_archive_with_impossible_files_has_no_level(
+    members: list[tuple[str, dict[str, Any]]],
+) -> None:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for name, attributes in members:
+            member = tarfile.TarInfo(name)
+            for attribute, value in attributes.items():
+                setattr(member, attribute, value)
+            archive.addfile(member)
+    assert volume_data.read(base64.b64encode(buffer.getvalue()).decode()) == (False, None)
+
+
 def removal_problems(monkeypatch: pytest.MonkeyPatch, listing: str) -> tuple[list[str], list[str]]:
     """The problems with the removal of broker 2, and the images that were tried."""
     tried: list[str] = []
@@ -249,7 +277,7 @@ def removal_problems(monkeypatch: pytest.MonkeyPatch, listing: str) -> tuple[lis
     monkeypatch.setattr(volume_data, "_state", lambda *_: None)
     objects = everything(target_stack(brokers=2, kafka_version="4.0.1"))
     target = target_stack(brokers=1, kafka_version="4.1.1")
-    return list(volume_data.removal_problems(ENGINES, target, objects, target.hosts)), tried
+    return list(volume_data.data_problems(ENGINES, target, objects, target.hosts, OWN_ID)), tried
 
 
 def test_replicas_in_the_volume_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -285,7 +313,7 @@ def test_a_running_broker_that_stays_reports_the_replicas(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(inner_listener, "state", state)
     messages = list(
-        volume_data.removal_problems(ENGINES_OF_ADDRESSES, target, running, target.hosts)
+        volume_data.data_problems(ENGINES_OF_ADDRESSES, target, running, target.hosts, OWN_ID)
     )
     assert asked == ["id-2", "id-3"], "broker 1 does not run, and 2 does not answer"
     assert messages == [
@@ -296,9 +324,10 @@ def test_a_running_broker_that_stays_reports_the_replicas(monkeypatch: pytest.Mo
     ]
 
 
-def test_without_a_removed_broker_no_engine_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    target = target_stack(brokers=1)
-    assert list(volume_data.removal_problems(None, target, everything(target), target.hosts)) == []  # type: ignore[arg-type]
+def test_without_a_removed_broker_no_engine_is_asked() -> None:
+    target, nothing = target_stack(brokers=1), cast(Engines, None)
+    objects = everything(target)
+    assert list(volume_data.data_problems(nothing, target, objects, target.hosts, OWN_ID)) == []
 
 
 def test_each_volume_that_cannot_be_read_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -309,8 +338,8 @@ def test_each_volume_that_cannot_be_read_is_named(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(volume_data, "_state", lambda *_: None)
     target = target_stack(brokers=1)
     messages = list(
-        volume_data.removal_problems(
-            ENGINES, target, everything(target_stack(brokers=3)), target.hosts
+        volume_data.data_problems(
+            ENGINES, target, everything(target_stack(brokers=3)), target.hosts, OWN_ID
         )
     )
     assert messages == [
@@ -330,3 +359,88 @@ def test_leftovers_of_others_are_no_brokers_of_the_stack() -> None:
     assert volume_data.removed(target, EngineObjects((), (volume(before, 2),))) == {
         2: [volume(before, 2)]
     }
+
+
+def moved_problems(
+    monkeypatch: pytest.MonkeyPatch,
+    before: TargetStack,
+    target: TargetStack,
+    objects: EngineObjects | None = None,
+    cluster_id: str | None = OWN_ID,
+    listing: str = "a-0",
+) -> list[str]:
+    """The problems of an update from ``before`` (or ``objects``) to ``target``, whose volumes
+    contain ``listing``."""
+    monkeypatch.setattr(throwaway, "ask_any", lambda *_, **__: listing)
+    monkeypatch.setattr(volume_data, "_state", lambda *_: None)
+    objects = objects or everything(before)
+    return list(volume_data.data_problems(ENGINES, target, objects, before.hosts, cluster_id))
+
+
+SEPARATE: dict[str, Any] = {"brokers": 2, "controllers": {"mode": "separate", "count": 1}}
+
+
+def stopped(target: TargetStack) -> EngineObjects:
+    """The volumes that are left once the stack ``target`` is destroyed."""
+    return EngineObjects(volumes=everything(target).volumes)
+
+
+def test_a_broker_does_not_leave_its_replicas_in_another_volume(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A container of another name has another volume, which is empty."""
+    before, target = target_stack(**SEPARATE), target_stack(**SEPARATE, names={2: "other"})
+    message = (
+        "node 2 would start with an empty volume and leave its data in volume earshot-s-kafka-2 on "
+        "Docker host local: 1 replica(s): a-0. Keep the node's name and Docker host (`names`, "
+        "`hosts`), or move the replicas to other brokers first (kafka-reassign-partitions)"
+    )
+    for objects in (everything(before), stopped(before)):
+        assert moved_problems(monkeypatch, before, target, objects) == [message]
+    assert moved_problems(monkeypatch, before, target, listing="meta.properties") == []
+    assert moved_problems(monkeypatch, before, before) == []
+
+
+def test_a_voter_does_not_leave_the_metadata_in_another_volume(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before, target = target_stack(**SEPARATE), target_stack(**SEPARATE, names={10001: "other"})
+    (message,) = moved_problems(monkeypatch, before, target, stopped(before), listing="")
+    assert message == (
+        "node 10001 would start with an empty volume and leave its data in volume "
+        "earshot-s-controller-10001 on Docker host local: the quorum's metadata. Keep the node's "
+        "name and Docker host (`names`, `hosts`), or remove the volume if its data is no longer "
+        "needed"
+    )
+    # `on_engines.problems` refuses other addresses of controllers while they run
+    assert moved_problems(monkeypatch, before, target, listing="") == []
+
+
+def test_a_node_on_another_docker_host_would_leave_its_data(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def on_hosts(*brokers: int) -> TargetStack:
+        hosts = [
+            {"name": "a", "external": "a.example", "brokers": [1, 2, *brokers]},
+            {"name": "b", "external": "b.example", "brokers": [3, *({4} - {*brokers})]},
+        ]
+        listeners = [{"name": "INTERNAL", "port": 19092, "scopes": ["internal"]}]
+        return target_stack(brokers=4, hosts=hosts, listeners=listeners)
+
+    (message,) = moved_problems(monkeypatch, on_hosts(4), on_hosts())
+    assert "leave its data in volume earshot-s-kafka-4 on Docker host a:" in message
+
+
+def test_where_the_data_of_a_node_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, target = target_stack(**SEPARATE), target_stack(**SEPARATE, names={2: "other"})
+    now, both = everything(before), (*everything(before).volumes, volume(target, 2))
+
+    def is_refused(objects: EngineObjects, cluster_id: str | None = OWN_ID) -> bool:
+        return bool(moved_problems(monkeypatch, before, target, objects, cluster_id))
+
+    assert is_refused(replace(now, volumes=both)), "the container uses the former one"
+    assert not is_refused(replace(everything(target), volumes=both)), "it uses the new one already"
+    assert not is_refused(EngineObjects(volumes=both))
+    assert not is_refused(now, OTHER_ID) and not is_refused(now, None), "data of another cluster"
+    failed = replace(container(target, 2), name="other-failed")
+    assert not is_refused(EngineObjects((failed,), (volume(target, 2),)))
