@@ -12,7 +12,12 @@ from earshot.errors import EarshotError
 from earshot.placement.docker import DockerPlan
 from earshot_pulumi.deployment import child_name
 from earshot_pulumi.docker import labels, on_engines
-from earshot_pulumi.docker.container_address import Engines, asking, incarnation
+from earshot_pulumi.docker.container_address import (
+    ContainerAddress,
+    Engines,
+    asking,
+    incarnation,
+)
 from earshot_pulumi.driver import not_stopped
 from earshot_pulumi.provider.internal import outputs_of, types_of
 from earshot_pulumi.provider.kind import Outputs
@@ -113,3 +118,18 @@ def check_others(
     if names := ", ".join(stopped_names):
         remedy = f"run the same command again: it starts {names} first"
         raise not_stopped(f"container {name}", "down already", f"container {names}", remedy)
+
+
+def connect_others(engines: Engines, address: ContainerAddress, container: DockerObject) -> None:
+    """Connects the running containers of the deployment to the network of ``address``.
+
+    It may be another one than before, on which the new ``container`` reaches no other node.
+    """
+    own_labels = container["Config"]["Labels"] or {}
+    filters = {"label": f"{labels.DEPLOYMENT}={own_labels.get(labels.DEPLOYMENT, '')}"}
+    with asking(str(address), address):
+        api = engines.of(address).api
+        for other in api.containers(filters=filters):
+            if address.network not in other["NetworkSettings"]["Networks"]:
+                aliases = [on_engines.listed_name(other)]
+                api.connect_container_to_network(other["Id"], address.network, aliases=aliases)

@@ -21,7 +21,7 @@ from earshot_pulumi.docker.container_address import (
     inspected,
     is_up,
 )
-from earshot_pulumi.docker.in_turn import GRACE, NO_QUORUM_GRACE, check_others
+from earshot_pulumi.docker.in_turn import GRACE, NO_QUORUM_GRACE, check_others, connect_others
 from earshot_pulumi.docker.on_engines import hosts_of
 from earshot_pulumi.docker.readiness import RunningCluster, is_intact, majority_runs, repair
 from earshot_pulumi.driver import change_or_restore
@@ -132,6 +132,8 @@ class DockerReadinessKind(Kind):
         with Engines() as engines:
             containers = [repair(engines, address, id) for address, id in nodes]
             if wait and (whole or majority_runs(engines, _addresses(props["voters"]))):
+                if not whole:
+                    connect_others(engines, nodes[0][0], containers[0])
                 brokers = _addresses(props["tellers"])
                 reset = functools.partial(_reset_passwords, operation, users) if users else None
                 cluster_id, say = props["cluster_id"], operation.log

@@ -85,8 +85,9 @@ class ContainerEngine:
     def rename(self, id: str, name: str) -> None:
         self.inspect(id)["Name"] = f"/{name}"
 
-    def _list(self, *, all: bool, filters: dict[str, str] | None = None) -> list[dict[str, Any]]:
-        assert all
+    def _list(
+        self, *, all: bool = False, filters: dict[str, str] | None = None
+    ) -> list[dict[str, Any]]:
         key, _, value = (filters or {}).get("label", "").partition("=")
         return [
             {
@@ -96,9 +97,11 @@ class ContainerEngine:
                 "State": _status(container["State"]),
                 "Image": "kafka",
                 "Ports": None,
+                "NetworkSettings": container["NetworkSettings"],
             }
             for container in self.containers.values()
             for marks in [container["Config"]["Labels"]]
+            if all or container["State"]["Running"]
             if not key or (key in marks and value in ("", marks[key]))
         ]
 

@@ -405,6 +405,20 @@ def test_a_change_waits_if_there_is_a_quorum(waits: list[int], engine: Container
     assert waits == [1], "a lone voter of three never answers"
 
 
+def test_on_another_network_a_new_container_reaches_the_others(
+    waits: list[int], engine: ContainerEngine
+) -> None:
+    """Those that run and have the former network are connected to the new one, too."""
+    engine.containers["id-1"]["NetworkSettings"]["Networks"] = {"other": {}}
+    engine.add("theirs", 3, name="theirs", deployment="another")
+    engine.add("ended", 4)
+    engine.kill("ended")
+    place = {**write(ALL[0]), "network": "other"}
+    KIND.update(props(), props(nodes=[{"place": place, "container": "id-1"}]))
+    assert engine.calls == [f"connect id-{id} other ['kafka-{id}']" for id in (2, 3)]
+    assert waits == [1]
+
+
 @pytest.mark.usefixtures("engine")
 def test_lost_passwords_are_set_again_with_the_inputs_about_users(
     monkeypatch: pytest.MonkeyPatch,
