@@ -16,6 +16,8 @@ import string
 from collections.abc import Iterable
 from functools import partial
 
+from earshot.visible import visible
+
 # of `user:password@host`, also where no URL begins; `1@host:9093,2@host:9093` has none
 _PASSWORD = re.compile(r":[^\s/@,:;]{1,1000}@", re.ASCII)
 _IN_A_NAME = string.ascii_letters + string.digits + "_.-"
@@ -65,15 +67,16 @@ def without_users(text: str) -> str:
 
 
 def _brief(text: str) -> str:
-    """``text`` without users and passwords, with only the beginning of very long words."""
-    return _LONG_WORD.sub(r"\1...", without_users(text))
+    """``text`` without users and passwords, with only the beginning of very long words, and with
+    control characters spelled out."""
+    return visible(_LONG_WORD.sub(r"\1...", without_users(text)))
 
 
 class EarshotError(Exception):
     """An error with its object, the observed and the allowed value, and the fix.
 
-    ``str(error)`` is the message that a user sees; passwords before a host are removed, and
-    words of 1,000 characters or more are shortened.
+    ``str(error)`` is the message that a user sees; passwords before a host are removed, words of
+    1,000 characters or more are shortened, and control characters are spelled out.
     """
 
     exit_code = 2

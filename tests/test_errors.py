@@ -34,6 +34,11 @@ def test_users_and_passwords_are_removed_before_a_host(text: str) -> None:
     assert without_users(text) == user.sub("***@", text)
 
 
+def test_text_of_others_does_not_steer_the_terminal() -> None:
+    error = EarshotError("a\x1b[2J", observed="b\x07\n\tc <{%x%}>")
+    assert str(error) == "a\\u001b[2J: b\\u0007\n\tc \\u003c{%x%}>"
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -19,6 +19,7 @@ from typing import TextIO
 
 from earshot.errors import EarshotError, remedy_of
 from earshot.files import cache, streams
+from earshot.visible import visible
 
 # On a terminal one line is redrawn; elsewhere (CI logs) each tick prints a new line.
 TICK_SECONDS = 1.0 if sys.stdout is not None and sys.stdout.isatty() else 10.0
@@ -39,7 +40,7 @@ _label: ContextVar[str] = ContextVar("label", default="")
 def say(text: str) -> None:
     """Print one line, at once."""
     try:
-        print(f"{_label.get()}{text}", flush=True)
+        print(f"{_label.get()}{visible(text)}", flush=True)
     except OSError as reason:
         # continue without a reader: the terminal was closed, or `| head` has ended
         if reason.errno not in (errno.EIO, errno.EPIPE):
@@ -74,7 +75,7 @@ def exit_status(act: Callable[[], int], again: str, prefix: str = "") -> int:
 def _print_error(text: str) -> None:
     """Print ``text`` on stderr, unless stderr cannot be written."""
     try:
-        print(text, file=sys.stderr, flush=True)
+        print(visible(text), file=sys.stderr, flush=True)
     except OSError:
         _silence(sys.stderr)
 

@@ -13,8 +13,8 @@ from earshot.listeners.address import bracketed
 from earshot.listeners.listed import by_key, numbered, shortened
 from earshot.project import CLUSTER_KEY
 from earshot.report.terminal import Terminal, columns
-from earshot.report.visible import one_line, visible
 from earshot.rules.grouped import grouped, shape
+from earshot.visible import one_line, visible
 
 HEAD = ("broker", "listener", "binds", "published", "advertises", "for", "because")
 WIDTH = 100

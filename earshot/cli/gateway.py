@@ -13,8 +13,8 @@ from earshot.gateway.routes import DEFAULT_IDLE_SECONDS, BoundListener, routes
 from earshot.listeners.address import MAX_PORT, PORT_ALLOWED
 from earshot.placement import PlacementPlan, plan_stack
 from earshot.project import Project
-from earshot.report.visible import one_line
 from earshot.validation.contract import Contract
+from earshot.visible import one_line
 
 
 def run(

@@ -36,7 +36,7 @@ from earshot.lint.ignores import rules_named, with_comments, with_rules
 from earshot.lint.model import FailedFile, FileOptions, FileReport, Outcome, count_of
 from earshot.lint.source_lines import SourceLines
 from earshot.report.terminal import Terminal
-from earshot.report.visible import visible
+from earshot.visible import visible
 
 if TYPE_CHECKING:
     from earshot.lint.baseline import BaselineEntry

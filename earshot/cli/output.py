@@ -19,7 +19,7 @@ from earshot.files import cache, umask
 from earshot.files.reading import open_regular
 from earshot.report import Format, render
 from earshot.report.terminal import Terminal
-from earshot.report.visible import visible
+from earshot.visible import visible
 
 if TYPE_CHECKING:
     from earshot.validation.result import Report

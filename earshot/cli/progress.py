@@ -9,7 +9,7 @@ from rich import progress
 from rich.console import Console
 
 from earshot.cli.output import to_stderr
-from earshot.report.visible import visible
+from earshot.visible import visible
 
 Step = Callable[[str], None]
 

@@ -18,10 +18,10 @@ from earshot.cli.target import Target, target
 from earshot.errors import EarshotError
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Scope
-from earshot.report.visible import visible
 from earshot.tunnel.tunnel import Tunnel, tunnel
 from earshot.tunnel.via import FORMS, read_via
 from earshot.validation.contract import ContractListener
+from earshot.visible import visible
 
 BOOTSTRAP_VARIABLE: Final = "EARSHOT_BOOTSTRAP"
 COMMAND_SECONDS: Final = 5.0

@@ -4,7 +4,7 @@ Source of the escapes: actions/toolkit (`packages/core/src/command.ts`).
 """
 
 from earshot.lint.model import FailedFile, Mistake, Outcome, summary_line
-from earshot.report.visible import visible
+from earshot.visible import visible
 
 _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 _IN_MESSAGES = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})

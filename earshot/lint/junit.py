@@ -11,7 +11,7 @@ import xml.etree.ElementTree as ET
 
 from earshot.lint.model import Mistake, Outcome, summary_line
 from earshot.lint.text import unchecked
-from earshot.report.visible import visible
+from earshot.visible import visible
 
 _NUMBERS = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 

@@ -11,9 +11,9 @@ from earshot import __version__
 from earshot.json_object import JsonObject
 from earshot.lint.baseline import IN_BASELINE, BaselineEntry
 from earshot.lint.model import Mistake, Outcome, summary_line
-from earshot.report.visible import visible
 from earshot.rules.evaluate import RULES
 from earshot.rules.registry import Rule
+from earshot.visible import visible
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

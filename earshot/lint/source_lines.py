@@ -9,7 +9,7 @@ from earshot.errors import without_users
 from earshot.files.reading import open_regular, read_all
 from earshot.lint.model import Place
 from earshot.listeners.secrets import MASK, SECRET_NAME, before_secret, reveals
-from earshot.report.visible import visible
+from earshot.visible import visible
 
 MAX_CHARACTERS = 10_000
 """Longer lines are data, and are not shown."""

@@ -9,8 +9,8 @@ from earshot.lint.model import FileReport, Mistake, Outcome, count_of, observed_
 from earshot.lint.source_lines import excerpt
 from earshot.listeners.listed import by_key
 from earshot.report.terminal import Terminal
-from earshot.report.visible import one_line
 from earshot.validation.terms import Verdict
+from earshot.visible import one_line
 
 MAX_FILES_SHOWN = 3
 """The maximum number of file names in a line with one reason."""

@@ -15,9 +15,9 @@ from earshot.report.digest import (
     pairs,
     shortcomings,
 )
-from earshot.report.visible import visible
 from earshot.validation.result import Report
 from earshot.validation.terms import Verdict
+from earshot.visible import visible
 
 MARKS = {
     Verdict.PASS: "\N{CHECK MARK}",

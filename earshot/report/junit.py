@@ -13,9 +13,9 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 
 from earshot.report import digest, wording
-from earshot.report.visible import visible
 from earshot.validation.result import Cell, Replication, Report, Vantage
 from earshot.validation.terms import Verdict
+from earshot.visible import visible
 
 _TAGS = {Verdict.FAIL: "failure", Verdict.INCONCLUSIVE: "error", Verdict.SKIP: "skipped"}
 

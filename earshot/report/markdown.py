@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from earshot.report import digest, wording
-from earshot.report.visible import one_line
 from earshot.validation.result import Cell, Report, Vantage
 from earshot.validation.terms import Verdict
+from earshot.visible import one_line
 
 MARKS = {
     Verdict.PASS: "\N{WHITE HEAVY CHECK MARK}",

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TextIO
 
-from earshot.report.visible import visible
 from earshot.validation.terms import Verdict
+from earshot.visible import visible
 
 _MARKS = {
     Verdict.PASS: ("ok", "\N{HEAVY CHECK MARK}", "32"),

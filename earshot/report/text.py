@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from earshot.report import digest, wording
 from earshot.report.terminal import Terminal, column_widths
-from earshot.report.visible import one_line
 from earshot.validation.result import Cell, Report, Vantage
 from earshot.validation.terms import Verdict
+from earshot.visible import one_line
 
 LABELS = len("observed")
 EXAMPLES = 3

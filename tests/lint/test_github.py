@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from earshot.lint.github import github
 from earshot.lint.model import FileReport, Mistake, Place
-from earshot.report.visible import visible
+from earshot.visible import visible
 from tests.lint import samples
 from tests.lint.samples import ERROR, IGNORED, NOTE, WARNING, outcome
 

@@ -14,9 +14,9 @@ from earshot.report import Format, render
 from earshot.report.html import MARKS
 from earshot.report.json import read_report
 from earshot.report.markdown import escape
-from earshot.report.visible import visible
 from earshot.validation.result import Cause, Cell, Report
 from earshot.validation.terms import Stage, Verdict
+from earshot.visible import visible
 from tests.report import samples
 
 

@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from earshot.report.visible import visible
 from earshot.report.wording import counted, moment, outcome, standpoint, subject, tally
 from earshot.validation.result import Replication, Vantage
 from earshot.validation.terms import Stage, Verdict
@@ -77,20 +76,6 @@ def test_a_vantage_is_shown_with_its_place(vantage: Vantage, expected: str) -> N
 def test_what_passed_is_counted_and_so_is_the_rest(verdicts: list[Verdict], expected: str) -> None:
     assert counted("delivery", verdicts, "deliveries") == expected
     assert counted("delivery", verdicts) == expected.replace("ies", "ys")
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("ä\n\t€😀", "ä\n\t€😀"),
-        ("\x1b[2J", "\\u001b[2J"),
-        ("\u202e", "\\u202e"),
-        ("\ud800", "\\ud800"),
-        ("\ufffe\uffff", "\\ufffe\\uffff"),
-    ],
-)
-def test_what_cannot_be_printed_is_spelled_out(text: str, expected: str) -> None:
-    assert visible(text) == expected
 
 
 def test_pairs_of_brokers_that_were_not_tried_are_counted() -> None:

@@ -106,10 +106,10 @@ def test_jobs_run_side_by_side_and_say_whose_lines_theirs_are(
         return say
 
     progress.together({"one": meet("first"), "two": meet("second")})
-    progress.say("afterwards")
+    progress.say("after\x1b[2Jwards")
 
     *lines, last = capsys.readouterr().out.splitlines()
-    assert (sorted(lines), last) == (["[one] first", "[two] second"], "afterwards")
+    assert (sorted(lines), last) == (["[one] first", "[two] second"], "after\\u001b[2Jwards")
 
 
 def test_the_first_error_ends_the_commands_of_the_others(tmp_path: Path) -> None:

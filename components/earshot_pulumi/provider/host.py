@@ -36,6 +36,7 @@ from pulumi.runtime.proto import (
 
 from earshot import __version__
 from earshot.errors import EarshotError
+from earshot.visible import visible
 from earshot_pulumi.owner import end, exit_with_parent
 from earshot_pulumi.provider.kind import (
     UNKNOWN,
@@ -86,7 +87,7 @@ def _reported(
             return await method(servicer, request, context)
         except (EarshotError, OperationFailed, pulumi.RunError) as error:
             # the CLI repeats the first line of an error next to the resource: that line is empty
-            await context.abort(grpc.StatusCode.UNKNOWN, f"\n{error}")
+            await context.abort(grpc.StatusCode.UNKNOWN, visible(f"\n{error}"))
 
     return answer
 
@@ -247,7 +248,7 @@ class Servicer(sdk.ProviderServicer):
 
     def _log(self, urn: str, text: str, is_warning: bool = False) -> None:
         severity = engine_pb2.WARNING if is_warning else engine_pb2.INFO
-        line = engine_pb2.LogRequest(severity=severity, message=text, urn=urn)
+        line = engine_pb2.LogRequest(severity=severity, message=visible(text), urn=urn)
         with contextlib.suppress(grpc.RpcError):  # an engine that is ending accepts no more lines
             self._engine.Log(line)
 
@@ -269,7 +270,9 @@ class Servicer(sdk.ProviderServicer):
 
 def _failures(inputs: struct_pb2.Struct, error: InvalidInputs) -> proto.CheckResponse:
     # with a property's name, Pulumi prints the property's value before the reason
-    failures = [proto.CheckFailure(property="", reason=reason) for reason in error.reasons.values()]
+    failures = [
+        proto.CheckFailure(property="", reason=visible(reason)) for reason in error.reasons.values()
+    ]
     return proto.CheckResponse(inputs=inputs, failures=failures)
 
 
@@ -280,13 +283,13 @@ def _kept_in_state(
     failed = provider_pb2.ErrorResourceInitFailed(
         id=request.id,
         properties=message(outputs, request.news, secrets),
-        reasons=[f"\n{reason}"],
+        reasons=[visible(f"\n{reason}")],
         inputs=request.news,
     )
     packed = any_pb2.Any()
     packed.Pack(failed)
     code = grpc.StatusCode.UNKNOWN.value[0]
-    status = status_pb2.Status(code=code, message=f"\n{reason}", details=[packed])
+    status = status_pb2.Status(code=code, message=visible(f"\n{reason}"), details=[packed])
     return bytes(status.SerializeToString())
 
 

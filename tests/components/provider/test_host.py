@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import grpc
@@ -66,7 +67,7 @@ class Sleeper(Kind):
 
     def check(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         if "bad" in news:
-            raise InvalidInputs({"bad": "bad: found 1; allowed: nothing"})
+            raise InvalidInputs({"bad": f"bad: found {news['bad']}; allowed: nothing"})
         return {**news, "seconds": news.get("seconds", 0)}
 
     def diff(self, operation: Operation, id: str, olds: Properties, news: Properties) -> Difference:
@@ -74,7 +75,7 @@ class Sleeper(Kind):
 
     def create(self, operation: Operation, news: Properties) -> tuple[str, Properties]:
         if "fail" in news:
-            raise OperationFailed("broker 2 refused the connection")
+            raise OperationFailed(str(news["fail"]))
         if operation.preview:
             return "", {**news, "token": UNKNOWN}
         self.started.set()
@@ -148,11 +149,11 @@ def test_a_resource_is_created_checked_and_compared(servicer: Servicer) -> None:
 
 def test_failures_show_their_message_alone(servicer: Servicer) -> None:
     with pytest.raises(Aborted, match=r"^\nbroker 2 refused the connection$"):
-        created(servicer, fail=True)
+        created(servicer, fail="broker 2 refused the connection")
     request = proto.DeleteRequest(urn=URN, id="proof", properties=message({}))
     with pytest.raises(Aborted, match=r"^\nproof cannot be deleted$"):
         asyncio.run(servicer.Delete(request, Context()))
-    check = proto.CheckRequest(urn=URN, news=message({"bad": 1}))
+    check = proto.CheckRequest(urn=URN, news=message({"bad": "1"}))
     (failure,) = asyncio.run(servicer.Check(check, Context())).failures
     assert (failure.property, failure.reason) == ("", "bad: found 1; allowed: nothing")
 
@@ -169,6 +170,24 @@ def test_the_state_gets_the_outputs_of_a_failed_update(servicer: Servicer) -> No
     assert secrets_in(failed.properties) == {"token"}
     assert (failed.id, list(failed.reasons)) == ("proof", ["\nbroker 2 is gone"])
     assert plain_properties(failed.inputs) == {"x": 2}
+
+
+def test_text_of_a_broker_steers_neither_the_terminal_nor_the_cli(
+    servicer: Servicer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pulumi's CLI prints messages as they are, and panics at a colour that it does not have."""
+    hostile, shown = "\x1b]0;t\x07<{%x%}>", r"\u001b]0;t\u0007\u003c{%x%}>"
+    check = proto.CheckRequest(urn=URN, news=message({"bad": hostile}))
+    (failure,) = asyncio.run(servicer.Check(check, Context())).failures
+    assert failure.reason == f"bad: found {shown}; allowed: nothing"
+    with pytest.raises(Aborted) as aborted:
+        created(servicer, fail=hostile)
+    assert str(aborted.value) == f"\n{shown}"
+    lines: list[str] = []
+    engine = SimpleNamespace(Log=lambda request: lines.append(request.message))
+    monkeypatch.setattr(servicer, "_engine", engine)
+    servicer._log(URN, hostile)
+    assert lines == [shown]
 
 
 def test_a_type_that_is_not_a_resource_is_named() -> None:

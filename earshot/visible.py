@@ -2,11 +2,14 @@
 
 import unicodedata
 
+_COLOUR = "<{%"
+"""The beginning of a colour in Pulumi's messages. Its CLI panics at a colour that it lacks."""
+
 
 def visible(text: str) -> str:
     """``text`` with control characters spelled out, so that a broker's answer cannot steer a
     terminal, hide text in a log, or break an XML file."""
-    return "".join(map(_visible, text))
+    return "".join(map(_visible, text)).replace(_COLOUR, "\\u003c{%")
 
 
 def one_line(text: str) -> str:
