@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
+from enum import Enum
 from typing import Any, TypeVar
 
 import pulumi
@@ -86,41 +87,55 @@ def contains_output(value: Any) -> bool:
 
 
 def read_inputs(args: Any, name: str) -> Properties:
-    """The inputs ``args`` of the component ``name``, with text keys.
+    """The inputs ``args`` of the component ``name``, in the form in which Pulumi sends them.
 
-    Raises pulumi.RunError if ``args`` is not a map, and like `with_text_keys`.
+    Raises pulumi.RunError if ``args`` is not a map, and with every value that Pulumi ends with a
+    stack trace.
     """
     if not isinstance(args, Mapping):
         raise pulumi.RunError(f"{name}: found {shown(args)}; allowed: a map of inputs")
-    return dict(with_text_keys(args, name))
+    problems: list[str] = []
+    inputs = dict(_sendable(args, "", problems))
+    if problems:
+        raise pulumi.RunError("\n".join(f"{name}: {problem}" for problem in problems))
+    return inputs
 
 
-def with_text_keys(value: Any, name: str, path: str = "") -> Any:
+def _sendable(value: Any, path: str, problems: list[str]) -> Any:
     """``value`` with text keys in its maps, as Pulumi rejects numbers such as broker ids.
 
-    Raises pulumi.RunError, which begins with ``name`` and the ``path``, if two keys of a map have
-    the same text, and for values that Pulumi ends with a stack trace.
+    Adds to ``problems`` what Pulumi cannot send, and keys of a map that have the same text.
     """
-    place = f"{name}: {path}: " if path else f"{name}: "
+    place = f"{path}: " if path else ""
+    if isinstance(value, Enum):
+        value = value.value
     if isinstance(value, Mapping):
         inputs: Properties = {}
         for key, entry in value.items():
             text = str(key)
             if text in inputs:
                 keys = ", ".join(map(repr, value))
-                raise pulumi.RunError(f"{place}found the keys {keys}; allowed: each key once")
-            if not _is_sent(text):
+                problems.append(f"{place}found the keys {keys}; allowed: each key once")
+            elif not _is_sent(text):
                 problem = f"found the key {shown(text)}; allowed: text that UTF-8 can encode"
-                raise pulumi.RunError(f"{place}{problem}")
-            inputs[text] = with_text_keys(entry, name, f"{path}.{text}" if path else text)
+                problems.append(f"{place}{problem}")
+            inputs[text] = _sendable(entry, f"{path}.{text}" if path else text, problems)
         return inputs
     if isinstance(value, list | tuple):
         return [
-            with_text_keys(element, name, f"{path}[{index}]") for index, element in enumerate(value)
+            _sendable(element, f"{path}[{index}]", problems) for index, element in enumerate(value)
         ]
-    if not _is_sent(value):
+    if isinstance(value, pulumi.Output):
+        return value
+    if inspect.isawaitable(value):  # can be awaited once, and several resources need the value
+        return pulumi.Output.from_input(value)
+    if isinstance(value, str | int | float | None):
+        if _is_sent(value):
+            return value
         allowed = "text that UTF-8 can encode, or a number up to 1.7e308"
-        raise pulumi.RunError(f"{place}found {shown(value)}; allowed: {allowed}")
+    else:
+        allowed = "text, a number, true, false, a list, a map, or an output of these"
+    problems.append(f"{place}found {shown(value)}; allowed: {allowed}")
     return value
 
 
@@ -133,7 +148,7 @@ def _is_sent(value: object) -> bool:
             float(value)
     except (OverflowError, UnicodeEncodeError):
         return False
-    return not isinstance(value, bytes | bytearray | set | frozenset)
+    return True
 
 
 def unknown() -> pulumi.Output[Any]:

@@ -104,6 +104,8 @@ def shown(value: object) -> str:
         return "nothing"
     if isinstance(value, bool):
         return str(value).lower()
+    if type(value).__repr__ is object.__repr__:  # its text is an address in memory
+        return f"an object of type {type(value).__name__}"
     try:
         text = without_secrets(ascii(value)[:_LOOKED_AT])
     except ValueError:  # Python writes no number of more than 4,300 digits

@@ -1,6 +1,9 @@
 """What is made of values that are known now or later."""
 
 import re
+from datetime import date
+from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 import pulumi
@@ -15,7 +18,7 @@ from earshot_pulumi import (
     LocalCluster,
     Proof,
 )
-from earshot_pulumi.outputs import applied, with_run_errors, with_text_keys
+from earshot_pulumi.outputs import applied, read_inputs, with_run_errors
 
 from earshot.errors import EarshotError
 from tests.raised import raised
@@ -49,9 +52,18 @@ def test_inputs_that_are_no_map_are_one_message(component: Any, args: Any, shown
 
 
 def test_keys_become_text_at_any_depth() -> None:
-    assert with_text_keys({"a": [{1: {2: 3}}]}, "kafka") == {"a": [{"1": {"2": 3}}]}
+    assert read_inputs({"a": [{1: {2: 3}}]}, "kafka") == {"a": [{"1": {"2": 3}}]}
     with pytest.raises(pulumi.RunError, match=r"kafka: a\[0\]: found the keys 1, '1'"):
-        with_text_keys({"a": [{1: "x", "1": "y"}]}, "kafka")
+        read_inputs({"a": [{1: "x", "1": "y"}]}, "kafka")
+
+
+class Protocol(StrEnum):
+    SSL = "SSL"
+
+
+def test_a_member_of_an_enumeration_is_its_value() -> None:
+    inputs = read_inputs({"protocol": Protocol.SSL}, "kafka")
+    assert type(inputs["protocol"]) is str and inputs["protocol"] == "SSL"
 
 
 @pytest.mark.parametrize(("value", "found"), [
@@ -61,11 +73,22 @@ def test_keys_become_text_at_any_depth() -> None:
     ({"\udfff": 1}, r"found the key '\\udfff'"),
     (b"kafka", "found b'kafka'"),
     ({"kafka"}, "found {'kafka'}"),
-], ids=["large", "larger than Python writes", "surrogate", "key", "bytes", "set"])  # fmt: skip
+    (date(2027, 1, 31), "found datetime.date"),
+    (Path("kafka"), r"found PosixPath\('kafka'\)"),
+    (pulumi.StringAsset("kafka"), "found an object of type StringAsset"),
+], ids=["large", "larger than Python writes", "surrogate", "key", "bytes", "set", "date", "path",
+        "asset"])  # fmt: skip
 def test_values_that_end_pulumi_with_a_trace_are_refused_by_name(value: Any, found: str) -> None:
     with pytest.raises(pulumi.RunError, match=rf"^kafka: nodes\.1\.ports\[0\]: {found}"):
-        with_text_keys({"nodes": {1: {"ports": [value]}}}, "kafka")
+        read_inputs({"nodes": {1: {"ports": [value]}}}, "kafka")
+
+
+def test_all_values_that_pulumi_cannot_send_are_in_one_message() -> None:
+    with pytest.raises(pulumi.RunError) as refusal:
+        read_inputs({"a": b"x", "b": [date(2027, 1, 31)]}, "kafka")
+    first_line, second_line = str(refusal.value).splitlines()
+    assert first_line.startswith("kafka: a: found") and second_line.startswith("kafka: b[0]: found")
 
 
 def test_the_largest_number_of_pulumi_is_taken() -> None:
-    assert with_text_keys({"a": 10**308, "b": float("inf")}, "kafka")["a"] == 10**308
+    assert read_inputs({"a": 10**308, "b": float("inf")}, "kafka")["a"] == 10**308

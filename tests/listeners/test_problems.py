@@ -72,6 +72,7 @@ def test_a_problem_is_said_with_its_key_and_what_is_allowed(
         ("a\nb", r"'a\nb'"),
         ("x" * 58, f"'{'x' * 58}'"),
         ("x" * 59, f"'{'x' * 56}..."),
+        (object(), "an object of type object"),
     ],
 )
 def test_a_value_is_shown_short_and_on_one_line(value: object, text: str) -> None:

@@ -100,6 +100,15 @@ def test_odd_nodes_are_one_error_without_a_trace(nodes: Any, message: str) -> No
     assert str(raised(pulumi.RunError, registered, nodes)).startswith(f"kafka: {message}")
 
 
+def test_an_input_may_be_a_coroutine() -> None:
+    async def internal() -> str:
+        return "kafka-1"
+
+    engine = registered({"1": {**NODE, "internal": internal()}}, vantage="machine")
+    (node,) = engine.gate["plan"]["nodes"]
+    assert node["listeners"][0]["host"] == "kafka-1"
+
+
 def test_node_ids_may_be_numbers_and_a_container_null() -> None:
     container = {"names": ["kafka-1"], "ports": {9092: 9092}}
     engine = registered({1: {**NODE, "container": container}})
