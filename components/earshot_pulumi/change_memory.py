@@ -224,6 +224,7 @@ class BegunChangeKind(Kind):
 
     ID = "begun"
     interrupted = "interrupted before a node was touched: the plan may be recorded as begun"
+    OWNS = ("state_dir",)
     DECISIVE = ("begun",)
 
     def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
@@ -250,6 +251,7 @@ class ProvedChangeKind(Kind):
         "proved; the next update proves it again"
     )
     DECISIVE = ("done", "begun")
+    OWNS = ("state_dir",)
 
     def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
         if news.get("verdict") == UNPROVED:

@@ -74,6 +74,7 @@ def check_spark(records: int, standpoints: Sequence[Standpoint] = ()) -> None:
 
 class ValidationKind(AwsKind):
     ID = "validated"
+    OWNS = ("state_dir",)
     DECISIVE = ("contract", "incarnations", "records", "vantages")
     interrupted = "interrupted during the validation: nothing was changed, and nothing is proved"
 

@@ -45,6 +45,7 @@ class AwsSecretKind(AwsKind):
     """
 
     ID_IN = "parameter"
+    OWNS = ("region", "parameter")
     DECISIVE = ("parameter", "region", "version", "users", "mechanism", "logs_in")
     interrupted = (
         "interrupted while a secret was written: its parameter has the old or the new one; the "

@@ -70,6 +70,7 @@ class DockerReadinessKind(Kind):
 
     ID = "ready"
     IDLE = ("incarnation", "state_dir", "users")
+    OWNS = ("nodes", "whole")
     interrupted = (
         "interrupted while waiting for the node: its container continues to run; the next "
         "`pulumi up` repairs it and waits for it"

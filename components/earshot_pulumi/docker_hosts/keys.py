@@ -32,6 +32,7 @@ class DockerHostKeysKind(AwsKind):
     """
 
     ID = "keys"
+    OWNS = ("region", "authority")
     DECISIVE = ("folder", "region", "authority", "parameters", "hosts")
     interrupted = (
         "interrupted while keys were issued: those in parameters are whole; the next `pulumi up` "

@@ -107,7 +107,9 @@ class LocalBrokers(Brokers):
                 **certificate_input,
                 **self._access,
             },
-            self.gated_options(after),
+            pulumi.ResourceOptions.merge(
+                self.gated_options(after), pulumi.ResourceOptions(delete_before_replace=True)
+            ),
         )
         self.incarnations[str(node.id)] = resource.incarnation
         return resource

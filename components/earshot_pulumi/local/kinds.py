@@ -26,6 +26,7 @@ class LocalPreflightKind(Kind):
     """Checks before any node changes: quorum, removals, versions, ports."""
 
     ID_IN = "cluster_id"
+    OWNS = ("root",)
     interrupted = (
         "interrupted before a node was restarted: removed brokers may be stopped; the next "
         "`pulumi up` continues from there"
@@ -42,9 +43,15 @@ class LocalPreflightKind(Kind):
         yield from leaving.blocking(news["remove"], used, operation.log)
 
     def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
+        is_lost = olds.get("cluster_id") and quorum.recall(_root(news)) is None
+        return bool(is_lost) or super().differs(operation, olds, news)
+
+    def update(
+        self, operation: Operation, id: str, olds: Properties, news: Properties
+    ) -> Properties:
         # `problems` gets the former inputs, which do not have the cluster's id
         _check_folder(_root(news), olds.get("cluster_id"))
-        return super().differs(operation, olds, news)
+        return super().update(operation, id, olds, news)
 
     def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         return {**news, "cluster_id": _decide_cluster_id(operation, news)}
@@ -66,6 +73,7 @@ class LocalNodeKind(Kind):
     )
 
     DECISIVE = ("root", "properties", "heap", "kafka_version", "cluster_id", "certificate")
+    OWNS = ("root", "node_id")
 
     def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
         return super().differs(operation, olds, news) or not _runs_with(news)

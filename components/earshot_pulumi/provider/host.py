@@ -101,6 +101,8 @@ class Servicer(sdk.ProviderServicer):
         self._parts = parts
         self._config: Properties = {}
         self._cancelled = threading.Event()
+        self._owners: dict[tuple[Kind, str], str] = {}
+        self._created: set[tuple[Kind, str]] = set()
         self._threads = ThreadPoolExecutor(32)
         channel = grpc.insecure_channel(engine, options=_GRPC_CHANNEL_OPTIONS)
         self._engine = engine_pb2_grpc.EngineStub(channel)
@@ -175,6 +177,7 @@ class Servicer(sdk.ProviderServicer):
         kind = self._kind(request)
         olds, news = plain_properties(request.olds), plain_properties(request.news)
         try:
+            self._check_owner(kind, request.urn, news)
             inputs = await self._operate(request, kind.check, olds, news)
         except InvalidInputs as error:
             return _failures(request.news, error)
@@ -197,6 +200,8 @@ class Servicer(sdk.ProviderServicer):
         kind = self._kind(request)
         news = plain_properties(request.properties)
         id, outputs = await self._operate(request, kind.create, news)
+        if kind.OWNS and not request.preview:
+            self._created.add(_owned(kind, news))
         properties = message(outputs, request.properties, kind.secrets)
         return proto.CreateResponse(id="" if request.preview else id, properties=properties)
 
@@ -227,6 +232,8 @@ class Servicer(sdk.ProviderServicer):
         kind = self._kind(request)
         # inputs whose change does not update the resource are newer than its outputs
         olds = plain_properties(request.properties) | plain_properties(request.old_inputs)
+        if _owned(kind, olds) in self._created:
+            return empty_pb2.Empty()
         await self._operate(request, kind.delete, request.id, olds)
         return empty_pb2.Empty()
 
@@ -245,6 +252,14 @@ class Servicer(sdk.ProviderServicer):
         )
         act_with_values = functools.partial(act, operation, *values)
         return await self._run(act_with_values, self._kind(request).interrupted)
+
+    def _check_owner(self, kind: Kind, urn: str, inputs: Properties) -> None:
+        """Raises InvalidInputs if another resource of the program owns the same."""
+        owner = self._owners.setdefault(_owned(kind, inputs), urn)
+        if kind.OWNS and owner != urn:
+            values = ", ".join(f"{name} {inputs.get(name)}" for name in kind.OWNS)
+            observed = f"found the same {values} as in {owner}"
+            raise InvalidInputs({"": f"{observed}; fix: give each cluster of a stack its own name"})
 
     def _log(self, urn: str, text: str, is_warning: bool = False) -> None:
         severity = engine_pb2.WARNING if is_warning else engine_pb2.INFO
@@ -266,6 +281,10 @@ class Servicer(sdk.ProviderServicer):
             if call.done():
                 return call.result()
         raise Interrupted(interrupted)
+
+
+def _owned(kind: Kind, properties: Properties) -> tuple[Kind, str]:
+    return kind, repr([properties.get(name) for name in kind.OWNS])
 
 
 def _failures(inputs: struct_pb2.Struct, error: InvalidInputs) -> proto.CheckResponse:

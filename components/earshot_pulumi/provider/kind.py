@@ -115,6 +115,12 @@ class Kind:
     """The output that is the id, if it is not fixed."""
     DECISIVE: tuple[str, ...] = ()
     """The inputs whose change updates the resource. Empty: all inputs except those in `IDLE`."""
+    OWNS: tuple[str, ...] = ()
+    """The inputs that name what only one resource of a stack may manage, such as a folder.
+
+    Pulumi deletes the former resource last if it is replaced, or gets another parent. A delete
+    leaves what a resource that was created in the same run owns.
+    """
     IDLE: tuple[str, ...] = ()
     """The inputs whose change does not update the resource."""
 

@@ -283,6 +283,42 @@ def test_a_delete_sees_the_last_inputs_beside_outputs(
     assert deleted == [{"token": "of now", "made": 1}]
 
 
+def test_a_delete_leaves_what_a_new_resource_of_the_same_run_uses(
+    servicer: Servicer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deleted: list[Properties] = []
+    monkeypatch.setattr(Sleeper, "OWNS", ("place",))
+    monkeypatch.setattr(Sleeper, "delete", lambda _, __, ___, olds: deleted.append(olds))
+
+    def delete(place: str) -> None:
+        request = proto.DeleteRequest(urn=URN, id="p", properties=message({"place": place}))
+        asyncio.run(servicer.Delete(request, Context()))
+
+    delete("a")  # before the replacement is created
+    created(servicer, preview=True, place="a", seconds=0)
+    delete("a")
+    created(servicer, place="a", seconds=0)
+    delete("a")
+    delete("b")
+    assert [olds["place"] for olds in deleted] == ["a", "a", "b"]
+
+
+def test_two_resources_of_a_program_must_not_own_the_same(
+    servicer: Servicer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Sleeper, "OWNS", ("place",))
+
+    def failures(urn: str, place: str) -> list[str]:
+        request = proto.CheckRequest(urn=urn, news=message({"place": place}))
+        response = asyncio.run(servicer.Check(request, Context()))
+        return [failure.reason for failure in response.failures]
+
+    other_urn = URN.replace("Listeners", "LocalCluster")
+    assert failures(URN, "a") == failures(URN, "a") == failures(other_urn, "b") == []
+    (reason,) = failures(other_urn, "a")
+    assert reason.startswith(f"found the same place a as in {URN}; fix: give each cluster")
+
+
 def test_an_operation_has_the_stacks_configuration(
     monkeypatch: pytest.MonkeyPatch, sleeper: Sleeper
 ) -> None:
