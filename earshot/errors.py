@@ -13,7 +13,7 @@ import errno
 import re
 import resource
 import string
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 from earshot.visible import visible
@@ -159,10 +159,15 @@ class AddressError(EarshotError):
 class SpecError(EarshotError):
     """A document with one or more problems, all in one error."""
 
+    problems: Sequence[str] = ()
+    """The problems, without the document."""
+
     @classmethod
     def of(cls, source: str, problems: Iterable[str]) -> SpecError:
         """One error for all problems of ``source``, which is a file or a stack."""
         listed = list(problems)
-        if len(listed) == 1:
-            return cls(source, observed=listed[0])
-        return cls(source, observed="".join(f"\n  - {problem}" for problem in listed))
+        is_one = len(listed) == 1
+        text = listed[0] if is_one else "".join(f"\n  - {problem}" for problem in listed)
+        error = cls(source, observed=text)
+        error.problems = listed
+        return error

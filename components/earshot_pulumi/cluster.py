@@ -11,7 +11,7 @@ import pulumi
 
 from earshot.config.cluster import ClusterSpec
 from earshot.config.document import read_spec
-from earshot.errors import EarshotError
+from earshot.errors import EarshotError, SpecError
 from earshot.extras import needed_for
 from earshot.listeners.problems import shown
 from earshot.placements import PLACEMENTS
@@ -19,6 +19,7 @@ from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.gate import AdvertisedListeners
 from earshot_pulumi.outputs import (
     contains_output,
+    problems_added,
     read_inputs,
     unknown,
     unknown_paths,
@@ -29,7 +30,7 @@ from earshot_pulumi.own_provider import (
     Settings,
     settings_of,
 )
-from earshot_pulumi.policy_args import policy_document
+from earshot_pulumi.policy_args import policy_document, policy_problems
 from earshot_pulumi.provider.kind import Inputs, Outputs, Properties
 from earshot_pulumi.provider.resource import output_names, type_token
 from earshot_pulumi.unknown_inputs import Markers
@@ -115,11 +116,16 @@ class Cluster(pulumi.ComponentResource):
     ) -> Outputs:
         """Registers the cluster of ``args`` and returns its outputs. Raises pulumi.RunError."""
         settings = {key: value for key, value in args.items() if key != "policy"}
-        policy = with_run_errors(policy_document)(args, name)
-        at = with_run_errors(ClusterContext.of)(name, opts, policy)
+        problems = list(policy_problems(args))
+        policy = {} if problems else policy_document(args)
+        with problems_added(problems):
+            at = ClusterContext.of(name, opts, policy)
+        with problems_added(problems):
+            spec = read_spec({**settings, "placement": self._placement}, name)
+        if problems:
+            raise pulumi.RunError(str(SpecError.of(name, problems)))
         if provider is not None:
             at = self._provided(at, provider)
-        spec = with_run_errors(read_spec)({**settings, "placement": self._placement}, name)
         return self._create_resources(spec, at, f"{name}: ")
 
     def _provided_inputs(self, args: Properties, settings: Settings) -> tuple[Properties, Settings]:

@@ -1,5 +1,6 @@
 """Helpers for values that are known now or as Pulumi outputs."""
 
+import contextlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
@@ -8,7 +9,7 @@ from typing import Any, TypeVar
 import pulumi
 from pulumi.resource import DependencyResource
 
-from earshot.errors import EarshotError
+from earshot.errors import EarshotError, SpecError
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.problems import shown
 from earshot_pulumi.provider.kind import Properties
@@ -97,7 +98,7 @@ def read_inputs(args: Any, name: str) -> Properties:
     problems: list[str] = []
     inputs = dict(_sendable(args, "", problems))
     if problems:
-        raise pulumi.RunError("\n".join(f"{name}: {problem}" for problem in problems))
+        raise pulumi.RunError(str(SpecError.of(name, problems)))
     return inputs
 
 
@@ -193,6 +194,15 @@ def plan_input(plan: ClusterPlan) -> Properties:
     """
     document = plan.model_dump(mode="json")
     return {**document, "extra": pulumi.Output.secret(document["extra"])}
+
+
+@contextlib.contextmanager
+def problems_added(problems: list[str]) -> Iterator[None]:
+    """Adds the problems of an EarshotError to ``problems``, for one message with all of them."""
+    try:
+        yield
+    except EarshotError as error:
+        problems += getattr(error, "problems", ()) or [error.line]
 
 
 def with_run_errors(act: Callable[..., T]) -> Callable[..., T]:

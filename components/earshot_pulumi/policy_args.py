@@ -5,7 +5,6 @@ from typing import Any, NotRequired, TypedDict
 
 import pulumi
 
-from earshot.errors import SpecError
 from earshot.listeners.problems import shown
 
 KEYS = ("names", "levels")
@@ -35,26 +34,25 @@ class PolicyArgs(TypedDict):
     mandatory, warnings advisory."""
 
 
-def _problems(policy: object) -> Iterator[str]:
+def policy_problems(args: Mapping[str, Any]) -> Iterator[str]:
+    """The problems of the input `policy`, except that it is an output."""
+    policy: object = args.get("policy") or {}
+    if isinstance(policy, pulumi.Output):
+        return
     if not isinstance(policy, Mapping):
-        yield f"found {shown(policy)}; allowed: a map with {' and '.join(KEYS)}"
+        yield f"policy: found {shown(policy)}; allowed: a map with {' and '.join(KEYS)}"
         return
     for key, value in policy.items():
         if key not in KEYS:
-            yield f"{key}: is no key that earshot knows; allowed: {', '.join(KEYS)}"
+            yield f"policy: {key}: is no key that earshot knows; allowed: {', '.join(KEYS)}"
         elif isinstance(value, pulumi.Output):
-            yield f"{key}: found an output; allowed: a map, whose values may be outputs"
+            yield f"policy: {key}: found an output; allowed: a map, whose values may be outputs"
         elif value is not None and not isinstance(value, Mapping):
-            yield f"{key}: found {shown(value)}; allowed: a map"
+            yield f"policy: {key}: found {shown(value)}; allowed: a map"
 
 
-def policy_document(args: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """The input `policy` of the component ``name``, in the form of a file in policies/config.
-
-    Raises SpecError.
-    """
+def policy_document(args: Mapping[str, Any]) -> dict[str, Any]:
+    """The input `policy`, which has no `policy_problems`, in the form of policies/config."""
     policy: Mapping[str, Any] = args.get("policy") or {}
-    if problems := list(_problems(policy)):
-        raise SpecError.of(f"{name}: policy", problems)
     names = {"names": dict(policy["names"])} if policy.get("names") else {}
     return {**(policy.get("levels") or {}), **names}

@@ -236,7 +236,9 @@ def test_a_name_that_no_container_can_have_is_refused(name: str) -> None:
 
 
 def test_problems_of_inputs_come_in_one_message_by_their_names() -> None:
-    wrong = on_port(19000, heap="none", external_host="no host")
-    error = raised(pulumi.RunError, in_program, "a", a=wrong)
+    wrong = on_port(19000, heap="none", external_host="no host", policy={"KL011": "disabled"})
+    error = raised(pulumi.RunError, in_program, "a_b", a_b=wrong)
+    assert "cluster 'a_b': the name cannot be used" in str(error)
+    assert "policy: KL011: is no key" in str(error)
     assert "heap: found 'none'; allowed: a JVM size" in str(error)
     assert "external_host: host 'no host'" in str(error)

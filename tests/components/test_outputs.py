@@ -86,8 +86,9 @@ def test_values_that_end_pulumi_with_a_trace_are_refused_by_name(value: Any, fou
 def test_all_values_that_pulumi_cannot_send_are_in_one_message() -> None:
     with pytest.raises(pulumi.RunError) as refusal:
         read_inputs({"a": b"x", "b": [date(2027, 1, 31)]}, "kafka")
-    first_line, second_line = str(refusal.value).splitlines()
-    assert first_line.startswith("kafka: a: found") and second_line.startswith("kafka: b[0]: found")
+    name, first_line, second_line = str(refusal.value).splitlines()
+    assert name == "kafka:"
+    assert first_line.startswith("  - a: found") and second_line.startswith("  - b[0]: found")
 
 
 def test_the_largest_number_of_pulumi_is_taken() -> None:

@@ -4,13 +4,13 @@ Pulumi reads the schema from the annotations and docstrings below. They must not
 module does not postpone annotations.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from operator import itemgetter
 from typing import Any, NotRequired, TypedDict, cast
 
 import pulumi
 
-from earshot.errors import EarshotError
+from earshot.errors import EarshotError, SpecError
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.problems import shown, unknown_key
 from earshot.listeners.render import environment, server_properties
@@ -31,11 +31,12 @@ from earshot_pulumi.given.unknown_nodes import (
 from earshot_pulumi.outputs import (
     contains_output,
     plan_input,
+    problems_added,
     read_inputs,
     unknown_paths,
     with_run_errors,
 )
-from earshot_pulumi.policy_args import PolicyArgs, policy_document
+from earshot_pulumi.policy_args import PolicyArgs, policy_document, policy_problems
 from earshot_pulumi.provider.kind import Inputs, Properties
 from earshot_pulumi.provider.resource import output_names, type_token
 
@@ -171,20 +172,16 @@ class Listeners(pulumi.ComponentResource):
         args = cast("ListenersArgs", read_inputs(args, name))
         super().__init__(type_token("Listeners"), name, dict(args), opts)
         _check_inputs(name, args)
-        inputs: pulumi.Output[Any] = pulumi.Output.all(
-            nodes=args.get("nodes"),
-            listeners=args.get("listeners") or [],
-            extra=args.get("extra") or {},
-        )
+        inputs: pulumi.Output[Any] = pulumi.Output.all(**_plan_values(args))
         plan: pulumi.Output[Any] = inputs.apply(
-            lambda values: _plan(name, args, values), run_with_unknowns=True
+            lambda values: with_run_errors(_plan)(name, args, values), run_with_unknowns=True
         )
         gate = Gate(
             f"{name}-gate",
             {
                 "plan": plan.apply(plan_input),
                 "placement": VANTAGES[args.get("vantage", "elsewhere")],
-                "policy": with_run_errors(policy_document)(args, name),
+                "policy": policy_document(args),
                 "declared": args.get("declared") or {},
                 # read after the plan has accepted the nodes: before that they may have any type
                 "addresses": pulumi.Output.all(inputs, plan).apply(
@@ -210,46 +207,79 @@ class Listeners(pulumi.ComponentResource):
 
 
 def _check_inputs(name: str, args: ListenersArgs) -> None:
-    """Raises RunError for values that are not allowed; the engine shows it without a trace."""
-    allowed_keys = list(ListenersArgs.__annotations__)
-    problems = [
-        f"{key}: {unknown_key(key, allowed_keys)}" for key in args if key not in allowed_keys
-    ]
-    # an output has no value yet that could be compared or shown
-    problems += [
-        f"{key}: found an output; allowed: a value that the program knows"
+    """Raises RunError for values that are not allowed; the engine shows it without a trace.
+
+    Problems of the plan alone are left to `_plan`, which also knows the values of outputs.
+    """
+    problems = [*_input_problems(args), *policy_problems(args)]
+    if not problems:
+        return
+    known = {
+        key: _without_outputs(value)
         for key, value in args.items()
-        if (key not in MAY_BE_OUTPUTS and contains_output(value))
-        or (key in WHOLE and isinstance(value, pulumi.Output))
-    ]
-    if problems:
-        raise pulumi.RunError("\n".join(f"{name}: {problem}" for problem in problems))
-    if (vantage := args.get("vantage", "elsewhere")) not in list(VANTAGES):
-        problems.append(f"vantage: found {shown(vantage)}; allowed: {', '.join(VANTAGES)}")
+        if key in ListenersArgs.__annotations__
+        and (key in MAY_BE_OUTPUTS or not contains_output(value))
+    }
+    with problems_added(problems):
+        _plan(name, cast("ListenersArgs", known), _plan_values(known))
+    raise pulumi.RunError(str(SpecError.of(name, problems)))
+
+
+def _input_problems(args: ListenersArgs) -> Iterator[str]:
+    allowed_keys = list(ListenersArgs.__annotations__)
+    for key, value in args.items():
+        if key not in allowed_keys:
+            yield f"{key}: {unknown_key(key, allowed_keys)}"
+        # an output has no value yet that could be compared or shown
+        elif (key not in MAY_BE_OUTPUTS and contains_output(value)) or (
+            key in WHOLE and isinstance(value, pulumi.Output)
+        ):
+            yield f"{key}: found an output; allowed: a value that the program knows"
+    vantage: object = args.get("vantage", "elsewhere")
+    if vantage not in list(VANTAGES) and not contains_output(vantage):
+        yield f"vantage: found {shown(vantage)}; allowed: {', '.join(VANTAGES)}"
     nodes = mapping if isinstance(mapping := args.get("nodes"), Mapping) else {}
-    problems += [
-        f"nodes.{id}.container: found with vantage {shown(vantage)}; allowed: with vantage network"
-        for id, node in nodes.items()
-        if isinstance(node, Mapping) and node.get("container") is not None and vantage != "network"
-    ]
-    declared: object = args.get("declared") or {}
-    if not isinstance(declared, Mapping):
-        problems.append(f"declared: found {shown(declared)}; allowed: a map of reasons by scope")
+    for id, node in nodes.items() if vantage != "network" else ():
+        if isinstance(node, Mapping) and node.get("container") is not None:
+            observed = f"found with vantage {shown(vantage)}"
+            yield f"nodes.{id}.container: {observed}; allowed: with vantage network"
+    yield from _declared_problems(args.get("declared") or {})
+
+
+def _declared_problems(declared: object) -> Iterator[str]:
+    if not isinstance(declared, Mapping | pulumi.Output):
+        yield f"declared: found {shown(declared)}; allowed: a map of reasons by scope"
     for scope, reason in declared.items() if isinstance(declared, Mapping) else ():
         if scope not in list(Scope):
-            problems.append(f"declared: found scope {shown(scope)}; allowed: {', '.join(Scope)}")
+            yield f"declared: found scope {shown(scope)}; allowed: {', '.join(Scope)}"
         elif not (isinstance(reason, str) or contains_output(reason)):
-            problems.append(f"declared.{scope}: found {shown(reason)}; allowed: text")
+            yield f"declared.{scope}: found {shown(reason)}; allowed: text"
         elif isinstance(reason, str) and not reason.strip():
-            problems.append(f"declared.{scope}: found {shown(reason)}; allowed: the reason")
-    if problems:
-        raise pulumi.RunError("\n".join(f"{name}: {problem}" for problem in problems))
+            yield f"declared.{scope}: found {shown(reason)}; allowed: the reason"
+
+
+def _without_outputs(value: Any) -> Any:
+    """``value`` with each output as in a preview that does not know it."""
+    if isinstance(value, Mapping):
+        return {key: _without_outputs(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_without_outputs(part) for part in value]
+    return pulumi.UNKNOWN if isinstance(value, pulumi.Output) else value
+
+
+def _plan_values(args: Inputs) -> Properties:
+    """The inputs of the plan that may be outputs."""
+    return {
+        "nodes": args.get("nodes"),
+        "listeners": args.get("listeners") or [],
+        "extra": args.get("extra") or {},
+    }
 
 
 def _plan(name: str, args: ListenersArgs, values: Inputs) -> ClusterPlan:
     """The plan, with markers for unknown hosts.
 
-    It is unknown if a preview knows too little of the nodes and listeners. Raises RunError for
+    It is unknown if a preview knows too little of the nodes and listeners. Raises EarshotError for
     inputs that are wrong for any value of the unknown ones.
     """
     settings = {
@@ -267,7 +297,7 @@ def _plan(name: str, args: ListenersArgs, values: Inputs) -> ClusterPlan:
             return unknown_plan
     extra = known_parts(values["extra"])
     settings["extra"] = {} if is_unknown(extra) else extra
-    errors: set[str] = set()
+    errors: dict[str, EarshotError] = {}
     for roles in possible_roles(nodes):
         if isinstance(nodes, Mapping):
             settings["nodes"] = {id: known_node(id, node, roles) for id, node in nodes.items()}
@@ -276,10 +306,10 @@ def _plan(name: str, args: ListenersArgs, values: Inputs) -> ClusterPlan:
         try:
             return without_guesses(plan_given(read_given(settings, name)), nodes)
         except EarshotError as error:
-            errors.add(str(error))
+            errors[str(error)] = error
     if len(errors) > 1:
         return unknown_plan
-    raise pulumi.RunError(errors.pop())
+    raise errors.popitem()[1]
 
 
 def _outputs(name: str, plan: ClusterPlan) -> Properties:

@@ -10,13 +10,13 @@ import tempfile
 import time
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import NotRequired, TypedDict
+from typing import NotRequired, TypedDict, TypeGuard
 
 import pulumi
 from pydantic import ValidationError
 
 from earshot.doctor.doctor import examine
-from earshot.errors import EarshotError, SpecError
+from earshot.errors import EarshotError
 from earshot.extras import folder_of
 from earshot.listeners.problems import describe, shown, unknown_key
 from earshot.listeners.properties import NodeSettings, write_properties
@@ -28,11 +28,11 @@ from earshot.validation.terms import Stage
 from earshot_pulumi.outputs import read_inputs
 from earshot_pulumi.provider.kind import (
     UNKNOWN,
-    InvalidInputs,
     Kind,
     Operation,
     OperationFailed,
     Properties,
+    Unknown,
     has_unknown,
 )
 from earshot_pulumi.provider.resource import EarshotResource, snake_case
@@ -88,10 +88,6 @@ class Proof(EarshotResource):
         self, name: str, args: ProofArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         inputs = read_inputs(args, name)
-        keys = list(ProofArgs.__annotations__)
-        for key in inputs:
-            if snake_case(key) not in keys:  # otherwise `record: 3000` would send no record
-                raise pulumi.RunError(f"{name}: {key}: {unknown_key(key, keys)}")
         if (client := inputs.get("client")) is not None:
             inputs["client"] = pulumi.Output.secret(client)
         self._register(name, inputs, opts)
@@ -104,13 +100,18 @@ class ProofKind(Kind):
     DECISIVE = ("contract", "after", "scopes", "records", "client")
     interrupted = "interrupted during the proof: nothing was changed, and nothing is proved"
 
-    def check(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
-        _check_scopes(news.get("scopes"))
-        inputs = {**DEFAULTS, **{key: value for key, value in news.items() if value is not None}}
-        reasons = dict(_problems(inputs))
-        if reasons:
-            raise InvalidInputs(reasons)
-        return inputs
+    def problems(self, operation: Operation, olds: Properties, news: Properties) -> Iterator[str]:
+        for key in [key for key, value in news.items() if value is None]:
+            del news[key]
+        news |= {**DEFAULTS, **news}
+        keys = list(ProofArgs.__annotations__)
+        for key in map(snake_case, news):
+            if key not in keys:  # otherwise `record: 3000` would send no record
+                yield f"{key}: {unknown_key(key, keys)}"
+        yield from _scope_problems(news.get("scopes") or [])
+        yield from _number_problems(news)
+        yield from _client_problems(news.get("client", {}))
+        yield from _contract_problems(news.get("contract"))
 
     def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
         return olds.get("verdict") == FAILED or super().differs(operation, olds, news)
@@ -144,45 +145,45 @@ class ProofKind(Kind):
             return self.create(operation, news)[1]
 
 
-def _check_scopes(scopes: object) -> None:
-    """Raises InvalidInputs unless ``scopes`` is a list of scopes, None or unknown."""
-    if scopes is None or scopes is UNKNOWN:
-        return
+def _scope_problems(scopes: object) -> Iterator[str]:
     allowed = ", ".join(CLIENT_SCOPES)
-    if not isinstance(scopes, list):
-        reason = f"scopes: found {shown(scopes)}; allowed: a list of {allowed}"
-        raise InvalidInputs({"scopes": reason})
-    for scope in scopes:
+    if not isinstance(scopes, list | Unknown):
+        yield f"scopes: found {shown(scopes)}; allowed: a list of {allowed}"
+    for scope in scopes if isinstance(scopes, list) else ():
         if scope is not UNKNOWN and scope not in CLIENT_SCOPES:
-            raise InvalidInputs({"scopes": f"scopes: found {shown(scope)}; allowed: {allowed}"})
+            yield f"scopes: found {shown(scope)}; allowed: {allowed}"
 
 
-def _problems(inputs: Properties) -> Iterator[tuple[str, str]]:
-    """Invalid inputs, each with the reason."""
+def _number_problems(inputs: Properties) -> Iterator[str]:
     for key, lowest in LOWEST.items():
         value = inputs[key]
         if value is not UNKNOWN and not _is_number(value, lowest, is_whole=key == "records"):
-            shown_key = "ready_seconds" if key == "readySeconds" else key
-            yield key, f"{shown_key}: found {shown(value)}; allowed: {lowest} or more"
+            yield f"{snake_case(key)}: found {shown(value)}; allowed: {lowest} or more"
     if _is_number(inputs["records"], 1, is_whole=True):
         try:
             folder_of("pyspark", "records", ", or leave out `records`: the doctor needs no Spark")
         except EarshotError as error:
-            yield "records", error.line
-    client = inputs.get("client", {})
-    if client is not UNKNOWN and not _are_properties(client):
-        yield "client", "client: allowed: a map of Kafka client properties, each a text"
-    elif client is not UNKNOWN:
-        for key, name in misspelt(client).items():
-            observed = f"client.{key}: is not a property of Kafka's clients"
-            yield "client", f"{observed}; did you mean {name}?"
-    contract = inputs.get("contract")
+            yield error.line
+
+
+def _client_problems(client: object) -> Iterator[str]:
+    if client is UNKNOWN:
+        return
+    if not _are_properties(client):
+        yield "client: allowed: a map of Kafka client properties, each a text"
+        return
+    for key, name in misspelt(client).items():
+        observed = f"client.{key}: is not a property of Kafka's clients"
+        yield f"{observed}; did you mean {name}?"
+
+
+def _contract_problems(contract: object) -> Iterator[str]:
     if not has_unknown(contract):
         try:
             Contract.model_validate(contract)
         except ValidationError as error:
-            problems = describe(error, Contract, contract)[:20]
-            yield "contract", str(SpecError.of("contract", problems))
+            for problem in describe(error, Contract, contract)[:20]:
+                yield f"contract: {problem}"
 
 
 def _is_number(value: object, lowest: int, *, is_whole: bool) -> bool:
@@ -191,7 +192,7 @@ def _is_number(value: object, lowest: int, *, is_whole: bool) -> bool:
     return lowest <= value < math.inf
 
 
-def _are_properties(client: object) -> bool:
+def _are_properties(client: object) -> TypeGuard[Mapping[str, str]]:
     return isinstance(client, Mapping) and all(
         isinstance(value, str) or value is UNKNOWN for value in client.values()
     )

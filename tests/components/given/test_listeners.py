@@ -15,6 +15,12 @@ from tests.components.aws.registered import Answers
 from tests.components.engine_double import Engine
 from tests.raised import raised
 
+LISTENERS = [
+    {"name": "INTERNAL", "port": 19092, "scopes": ["internal"]},
+    {"name": "HOST", "port": 9092, "scopes": ["host"]},
+]
+NODE = {"internal": "kafka-1", "host": "localhost"}
+
 
 @pytest.mark.parametrize(("changes", "message"), [
     ({"vantage": "moon"}, "vantage: found 'moon'; allowed: machine, network, vpc, elsewhere"),
@@ -22,23 +28,38 @@ from tests.raised import raised
     ({"declared": {"internal": 5}}, "declared.internal: found 5; allowed: text"),
     ({"declared": {"internal": ""}}, "declared.internal: found ''; allowed: the reason"),
     ({"declared": {"internal": " \n"}}, "declared.internal: found"),
-    ({"nodes": {"1": {"container": {"names": []}}}},
+    ({"nodes": {"1": {**NODE, "container": {"names": ["kafka-1"]}}}},
      "nodes.1.container: found with vantage 'elsewhere'; allowed: with vantage network"),
     ({"declared": {"x": "y"}}, "declared: found scope 'x'; allowed: controller, internal"),
 ])  # fmt: skip
 def test_each_problem_names_the_component_and_its_input(
     changes: dict[str, Any], message: str
 ) -> None:
-    args: Any = {"nodes": {}, "listeners": [], **changes}
+    args: Any = {"nodes": {"1": NODE}, "listeners": LISTENERS, **changes}
     assert str(raised(pulumi.RunError, _check_inputs, "kafka", args)).startswith(
         f"kafka: {message}"
     )
 
 
-LISTENERS = [
-    {"name": "INTERNAL", "port": 19092, "scopes": ["internal"]},
-    {"name": "HOST", "port": 9092, "scopes": ["host"]},
-]
+def test_all_problems_are_in_one_message() -> None:
+    args: Any = {
+        "vantage": "moon",
+        "security": {},
+        "kafka_version": pulumi.Output.from_input("4.1.1"),
+        "declared": {"x": "y"},
+        "policy": {"KL011": "disabled"},
+        "nodes": {"1": {"internal": pulumi.Output.from_input("kafka-1"), "rak": "a"}},
+        "listeners": [{"name": "INTERNAL", "port": 0, "scopes": ["internal"]}],
+    }
+    name, *lines = str(raised(pulumi.RunError, _check_inputs, "kafka", args)).splitlines()
+    assert name == "kafka:"
+    assert {line.partition(": ")[0] for line in lines} == {
+        f"  - {key}"
+        for key in (
+            "vantage", "security", "kafka_version", "declared", "policy", "nodes.1.rak",
+            "listeners.INTERNAL.port",
+        )
+    }  # fmt: skip
 
 
 def registered(nodes: Any, *, preview: bool = False, **inputs: Any) -> Engine:
@@ -55,7 +76,6 @@ def registered(nodes: Any, *, preview: bool = False, **inputs: Any) -> Engine:
     return engine
 
 
-NODE = {"internal": "kafka-1", "host": "localhost"}
 SECOND = {"internal": "kafka-2", "host": "localhost"}
 BOTH = {**NODE, "roles": ["broker", "controller"]}
 BOTH_TOO = {"internal": "kafka-2", "host": "kafka-2.localhost", "roles": BOTH["roles"]}

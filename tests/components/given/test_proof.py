@@ -3,10 +3,9 @@
 import socket
 from typing import Any
 
-import pulumi
 import pytest
 from earshot_pulumi.given import proof
-from earshot_pulumi.given.proof import DEFAULTS, Proof, ProofKind
+from earshot_pulumi.given.proof import DEFAULTS, ProofKind
 from earshot_pulumi.provider.kind import (
     UNKNOWN,
     FailedUpdate,
@@ -28,12 +27,6 @@ CONTRACT: dict[str, Any] = {
 }  # fmt: skip
 
 
-def test_an_input_that_would_be_ignored_is_refused() -> None:
-    args: Any = {"contract": CONTRACT, "record": 3000}
-    message = "record: is no key that earshot knows; did you mean records?; allowed: contract"
-    assert str(raised(pulumi.RunError, Proof, "proof", args)).startswith(f"proof: {message}")
-
-
 def checked(**inputs: Any) -> dict[str, Any]:
     return ProofKind().check(Operation("urn:a::b::c::proof"), {}, {"contract": CONTRACT, **inputs})
 
@@ -41,6 +34,7 @@ def checked(**inputs: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [
+        ({"record": 3000}, "record: is no key that earshot knows; did you mean records?; allowed"),
         ({"contract": None}, "contract: found nothing; allowed: a map of settings"),
         ({"contract": "x"}, "contract: found 'x'"),
         ({"contract": {**CONTRACT, "listeners": []}}, "contract: listeners: found"),
@@ -66,7 +60,21 @@ def checked(**inputs: Any) -> dict[str, Any]:
     ],
 )
 def test_bad_inputs_are_refused_by_name(inputs: dict[str, Any], message: str) -> None:
-    assert str(raised(InvalidInputs, checked, **inputs)).startswith(message)
+    assert str(raised(InvalidInputs, checked, **inputs)).startswith(f"\n- {message}")
+
+
+def test_all_problems_are_in_one_message() -> None:
+    client = {"scurity.protocol": "SSL", "sl.truststore.location": "x"}
+    wrong = {"record": 1, "scopes": ["x", "y"], "deadline": 0, "client": client, "contract": {}}
+    (reason,) = raised(InvalidInputs, checked, **wrong).reasons.values()
+    problems = [line.partition(": ")[0] for line in reason.splitlines()]
+    assert {
+        "- record",
+        "- deadline",
+        "- client.scurity.protocol",
+        "- client.sl.truststore.location",
+    } <= {*problems}
+    assert problems.count("- scopes") == 2 and problems.count("- contract") > 1
 
 
 def test_only_records_need_spark(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +82,7 @@ def test_only_records_need_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     for records in (0, None, UNKNOWN):
         checked(records=records)
     assert raised(InvalidInputs, checked, records=300).reasons == {
-        "records": "records: needs the package pyspark, which is not installed; fix: pip install "
+        "": "\n- records: needs the package pyspark, which is not installed; fix: pip install "
         "'earshot[spark]', or leave out `records`: the doctor needs no Spark"
     }
 
