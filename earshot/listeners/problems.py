@@ -23,6 +23,8 @@ T = TypeVar("T")
 V = TypeVar("V")
 
 _ALLOWED = {
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
     "int_type": "a whole number",
     "int_parsing": "a whole number",
     "int_from_float": "a whole number",

@@ -4,13 +4,14 @@ Pulumi reads the schema from the annotations and docstrings below. They must not
 module does not postpone annotations.
 """
 
-from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict
 
 import pulumi
+from pydantic import AfterValidator
 
-from earshot.aws.subnets import Nat, check_zones, lay_out
+from earshot.aws.subnets import Nat, check_vpc, check_zones, lay_out
 from earshot.listeners.model import Frozen
-from earshot.listeners.problems import read_model
+from earshot.listeners.problems import read_model, reraised
 from earshot_pulumi.provider.kind import Inputs, Properties
 from earshot_pulumi.shaped import ShapedComponent
 
@@ -18,9 +19,19 @@ if TYPE_CHECKING:
     from earshot_pulumi.aws.network import NetworkFacts
 
 
+def _zones(value: tuple[str, ...]) -> tuple[str, ...]:
+    reraised(check_zones, value)
+    return value
+
+
+def _cidr(value: str) -> str:
+    reraised(check_vpc, value)
+    return value
+
+
 class _NetworkSpec(Frozen):
-    zones: tuple[str, ...]
-    cidr: str = "10.0.0.0/16"
+    zones: Annotated[tuple[str, ...], AfterValidator(_zones)]
+    cidr: Annotated[str, AfterValidator(_cidr)] = "10.0.0.0/16"
     nat: Nat = "one"
     flow_logs: bool = False
     deletion_protection: bool = True

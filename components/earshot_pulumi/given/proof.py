@@ -116,10 +116,6 @@ class ProofKind(Kind):
     def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
         return olds.get("verdict") == FAILED or super().differs(operation, olds, news)
 
-    def read(self, operation: Operation, id: str, olds: Properties) -> Properties | None:
-        # with only the id, as in `pulumi import`, no proof can be found
-        return olds if "contract" in olds else None
-
     def create(self, operation: Operation, news: Properties) -> tuple[str, Properties]:
         if operation.preview:
             return "", {**news, "verdict": UNKNOWN, "report": UNKNOWN, "unproved": UNKNOWN}

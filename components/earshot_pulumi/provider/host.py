@@ -221,6 +221,12 @@ class Servicer(sdk.ProviderServicer):
     async def Read(self, request: proto.ReadRequest, context: Context) -> proto.ReadResponse:
         kind = self._kind(request)
         olds = plain_properties(request.properties)
+        if not olds:  # an import, which has only an id
+            raise EarshotError(
+                f"resource {request.id}",
+                observed="cannot be imported or read by an id",
+                remedy="create it in the program",
+            )
         outputs = await self._operate(request, kind.read, request.id, olds)
         if outputs is None:
             return proto.ReadResponse()

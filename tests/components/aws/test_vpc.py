@@ -77,10 +77,12 @@ def test_a_preview_without_the_zones_shows_the_component_alone() -> None:
 @pytest.mark.parametrize(
     ("inputs", "said"),
     [
-        ({"zones": ["eu-central-1a"]}, "zones eu-central-1a: are 1"),
-        ({"zones": ["here", "there"]}, "zone 'here': is not the name of a zone"),
-        ({"zones": ZONES, "cidr": "10.0.0.0/8"}, "VPC range '10.0.0.0/8'"),
+        ({"zones": ["eu-central-1a"]}, "zones: zones eu-central-1a: are 1"),
+        ({"zones": ["here", "there"]}, "zones: zone 'here': is not the name of a zone"),
+        ({"zones": ZONES, "cidr": "10.0.0.0/8"}, "cidr: VPC range '10.0.0.0/8'"),
         ({"zones": ZONES, "nat": "two"}, "nat: found 'two'; allowed: none, one or per-zone"),
+        ({"zones": ["x"], "cidr": "y", "flow_logs": 5}, "AwsNetwork mine:\n  - zones: zone 'x'"),
+        ({"zones": ZONES, "flow_logs": 5}, "flow_logs: found 5; allowed: true or false"),
         ({}, "zones: is missing"),
         ({"zones": ZONES, "flow_log": True}, "flow_log: is no key that earshot knows"),
     ],

@@ -4,6 +4,7 @@ The work itself is a double that does not look whether it was cancelled, the wor
 """
 
 import asyncio
+import functools
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,6 +18,7 @@ from earshot_pulumi.provider.host import Servicer
 from earshot_pulumi.provider.internal import DYNAMIC
 from earshot_pulumi.provider.kind import Kind
 from earshot_pulumi.provider.resource import type_token
+from earshot_pulumi.provider.values import message
 from google.protobuf import empty_pb2
 from pulumi.runtime import proto
 from pulumi.runtime.proto import provider_pb2_grpc
@@ -26,7 +28,7 @@ CALLS: dict[str, tuple[str, Any]] = {
     "Check": ("check", proto.CheckRequest),
     "Create": ("create", proto.CreateRequest),
     "Update": ("update", proto.UpdateRequest),
-    "Read": ("read", proto.ReadRequest),
+    "Read": ("read", functools.partial(proto.ReadRequest, properties=message({"made": 1}))),
     "Delete": ("delete", proto.DeleteRequest),
 }
 """By call: the method of a kind that does the work, and the message."""

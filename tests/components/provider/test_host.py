@@ -202,16 +202,14 @@ def test_a_type_that_is_not_a_resource_is_named() -> None:
         asyncio.run(servicer.Read(read, Context()))
 
 
-def test_a_proof_cannot_be_found_by_its_id() -> None:
-    """An import would be a proof in the state that proved nothing."""
-    servicer = Servicer(parts, [], "127.0.0.1:1")
-
-    def read(**state: Any) -> Any:
-        request = proto.ReadRequest(urn=URN, id="x", properties=message(state))
-        return asyncio.run(servicer.Read(request, Context()))
-
-    assert read(verdict="pass").id == read().id == ""
-    assert read(verdict="pass", contract={"version": 3}).id == "x"
+@pytest.mark.parametrize("type", ["Proof", "LocalNode", "Validation", "Certificates"])
+def test_no_resource_is_imported_by_its_id(type: str) -> None:
+    """A proof in the state would have proved nothing, and a node without settings cannot go."""
+    urn = f"urn:pulumi:test::project::earshot:index:{type}::x"
+    with pytest.raises(Aborted, match=r"^\nresource x: cannot be imported or read"):
+        asyncio.run(
+            Servicer(parts, [], "127.0.0.1:1").Read(proto.ReadRequest(urn=urn, id="x"), Context())
+        )
 
 
 @pytest.mark.parametrize("call", ["Check", "CheckConfig"])
@@ -327,7 +325,8 @@ def test_an_operation_has_the_stacks_configuration(
     asyncio.run(servicer.Configure(proto.ConfigureRequest(args=arguments), Context()))
     operations: list[Operation] = []
     monkeypatch.setattr(Sleeper, "read", lambda _, operation, *__: operations.append(operation))
-    asyncio.run(servicer.Read(proto.ReadRequest(urn=URN), Context()))
+    read = proto.ReadRequest(urn=URN, properties=message({"made": 1}))
+    asyncio.run(servicer.Read(read, Context()))
     assert operations[0].config == {"earshot:passwords": "p"}
     assert "passwords" not in repr(operations[0])
 
