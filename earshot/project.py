@@ -36,13 +36,34 @@ class Project:
     def find(cls, start: Path | None = None) -> Project:
         """The project of the folder ``start`` (default: the current one). Raises EarshotError."""
         folder = (start or current_folder()).absolute()
+        if (project := cls._above(folder)) is not None:
+            return project
+        observed = f"neither it nor a folder above it holds a {PROJECT_FILE}"
+        remedy = "change into the project's folder, or name a --contract or --bootstrap instead"
+        raise EarshotError(f"folder {folder}", observed=observed, remedy=remedy)
+
+    @classmethod
+    def of_program(cls) -> Project:
+        """The project of a running program, or else the current folder.
+
+        A program of the Automation API needs no Pulumi.yaml. Raises EarshotError for another user's
+        project.
+        """
+        folder = current_folder().absolute()
+        return cls._above(folder) or cls(folder)
+
+    @classmethod
+    def _above(cls, folder: Path) -> Project | None:
         for candidate in (folder, *folder.parents):
             if (candidate / PROJECT_FILE).is_file():
                 _refuse_strangers(candidate / PROJECT_FILE)
                 return cls(candidate)
-        observed = f"neither it nor a folder above it holds a {PROJECT_FILE}"
-        remedy = "change into the project's folder, or name a --contract or --bootstrap instead"
-        raise EarshotError(f"folder {folder}", observed=observed, remedy=remedy)
+        return None
+
+    @property
+    def has_file(self) -> bool:
+        """True if the project has a Pulumi.yaml."""
+        return (self.root / PROJECT_FILE).is_file()
 
     @property
     def stack_folder(self) -> Path:

@@ -38,7 +38,7 @@ def client_outputs(
     if spec.security is None or security is None:
         return {}
     properties_of = partial(_by_user, spec, spec.security)
-    project, folder = Project.find().root, root / FOLDER
+    project, folder = Project.of_program().root, root / FOLDER
     if folder.is_relative_to(project):
         folder = folder.relative_to(project)
     trusted = trusted_by(security)

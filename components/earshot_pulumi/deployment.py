@@ -43,6 +43,16 @@ def full_name_of(name: str) -> str:
     return f"{stack}-{name}"
 
 
+def state_folder() -> Path:
+    """The folder of the stack's files on this machine. Raises EarshotError."""
+    project = Project.of_program()
+    folder = project.state_dir(pulumi.get_stack())
+    if project.has_file:
+        return folder
+    # without a Pulumi.yaml, several projects may share the current folder
+    return folder.with_name(f"{pulumi.get_project()}.{folder.name}")
+
+
 def is_of_stack_file(full_name: str) -> bool:
     """True if the cluster ``full_name`` is the one that the stack's file describes."""
     return full_name == pulumi.get_stack()
@@ -74,7 +84,7 @@ class ClusterContext:
     def of(cls, name: str, parent: pulumi.ResourceOptions, gate: Inputs) -> ClusterContext:
         """The context of the cluster that the program calls ``name``. Raises EarshotError."""
         full_name = full_name_of(name)
-        state_dir = Project.find().state_dir(pulumi.get_stack())
+        state_dir = state_folder()
         folder = state_dir if is_of_stack_file(full_name) else state_dir / "clusters" / full_name
         return cls(full_name, parent, folder, gate)
 
@@ -98,7 +108,7 @@ class ClusterContext:
         """
         if spec.gate == "off":
             return None
-        project, stack = Project.find(), pulumi.get_stack()
+        project, stack = Project.of_program(), pulumi.get_stack()
         stack_config(project, stack)
         return {**project.policy_document(stack)[0], **self.gate}
 

@@ -26,4 +26,4 @@ def write(value: Any) -> Any:
 
 def here(path: str) -> Path:
     """``path`` in this checkout, whichever checkout wrote it into the state."""
-    return Project.find().here(Path(path))
+    return Project.of_program().here(Path(path))

@@ -11,9 +11,8 @@ import pulumi
 
 from earshot.config.aws_docker_hosts import DockerHostsSpec
 from earshot.listeners.problems import read_model
-from earshot.project import Project
 from earshot_pulumi.cluster_args import DockerHostArgs, InstanceArgs, VolumeArgs
-from earshot_pulumi.deployment import full_name_of
+from earshot_pulumi.deployment import full_name_of, state_folder
 from earshot_pulumi.provider.kind import Inputs, Outputs
 from earshot_pulumi.shaped import ShapedComponent
 
@@ -105,11 +104,11 @@ class DockerHosts(ShapedComponent):
         from earshot_pulumi.aws.network import check_region
 
         spec = read_hosts(name, args)
-        full_name, stack = full_name_of(name), pulumi.get_stack()
+        full_name = full_name_of(name)
         check_region(spec.region, self)
         network = self._network(full_name, spec, args)
         images = newest_images(map(spec.instance_of, spec.host_zones), self)
-        folder = Project.find().state_dir(stack) / "docker-hosts" / full_name
+        folder = state_folder() / "docker-hosts" / full_name
         group = module.DockerHostGroup(
             module.HostInputs(
                 full_name, spec, folder, network, images, self, module.answered(full_name)

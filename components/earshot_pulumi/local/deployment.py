@@ -38,7 +38,7 @@ def deploy(at: ClusterContext, spec: LocalSpec) -> Properties:
     planned = replace(target, plan=change.plan)
     contract = at.announced(spec, planned, change)
     file = spec.client_config
-    client_config = Project.find().root / file if file else None
+    client_config = Project.of_program().root / file if file else None
     begun = (AppliedPlan(planned.plan, {}),)
     brokers = LocalBrokers(
         at,
