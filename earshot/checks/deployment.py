@@ -222,7 +222,16 @@ def refusals(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
 
 
 def _refusals(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
-    """The refusals of the image's script, of Kafka, and of Kafka for a listener without a login."""
+    """Refusals of a command that is an option, of the image's script, of Kafka, and of Kafka for a
+    listener without a login."""
+    if option := service.option_as_program:
+        yield kl014_image.RULE.finding(
+            f"runs {option} as the program of {service.container.image}, which does not start",
+            "options of docker run before the image, and a program as the first word after it",
+            f"move {option} and the options behind it before the image",
+            inputs=("command",),
+            source="https://docs.docker.com/reference/cli/docker/container/run/",
+        )
     yield from kl014_image.refusals(service.container, settings, plain=service.is_plain)
     yield from kl002_kafka.startup_refusals(settings)
     if (empty := with_empty(service, settings)) is not settings:

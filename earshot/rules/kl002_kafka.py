@@ -23,6 +23,7 @@ from earshot.rules import (
     kl002_kafka_listeners,
     kl002_kafka_mechanisms,
     kl002_kafka_roles,
+    kl002_kafka_values,
     kl002_kafka_zookeeper,
 )
 from earshot.rules.objections import Check, Objection, known_objections, strict_settings
@@ -39,6 +40,7 @@ CHECKS: tuple[Check, ...] = (
     *kl002_kafka_inter_broker.CHECKS,
     kl002_kafka_mechanisms.mechanisms,
     kl002_kafka_zookeeper.flags,
+    kl002_kafka_values.values,
 )
 
 
@@ -57,6 +59,7 @@ ZOOKEEPER: tuple[Check, ...] = (
     *kl002_kafka_listeners.CHECKS,
     *kl002_kafka_inter_broker.CHECKS,
     kl002_kafka_controllers.early,
+    kl002_kafka_values.values,
 )
 """Checks that also apply to a broker with ZooKeeper."""
 OF_BOTH_MODES: tuple[Check, ...] = tuple(check for check in ZOOKEEPER if check in CHECKS)

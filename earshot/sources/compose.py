@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from earshot.errors import EarshotError
 from earshot.facts.settings import is_broker_configuration
+from earshot.listeners.images import Family
 from earshot.listeners.properties import read_properties
 from earshot.sources.commented import Commented, commented_values
 from earshot.sources.compose_files import (
@@ -51,6 +52,7 @@ from earshot.topology.container import (
 from earshot.yaml.document import read_yaml_texts
 from earshot.yaml.tags import untagged, without
 
+_OPTION = re.compile(r"--[a-z-]+|-[A-Za-z]", re.ASCII)
 LISTENERS = re.compile(r"^[ \t]*(?:advertised\.)?listeners[ \t]*[=:]", re.MULTILINE)
 """A setting that shows a broker's properties file."""
 BASE_FILE = "the file that it is laid over"
@@ -85,6 +87,15 @@ class Service:
     def is_plain(self) -> bool:
         """Whether it runs the start script of an image that is not built here."""
         return not (self.command or self.is_built)
+
+    @property
+    def option_as_program(self) -> str:
+        """The option with which the command of a Kafka image begins; such an image runs the first
+        word, and does not start."""
+        if self.is_built or self.container.family is Family.UNKNOWN:
+            return ""
+        option = _OPTION.match((*self.command, "")[0])
+        return option[0] if option else ""
 
 
 @dataclass(frozen=True)

@@ -281,6 +281,8 @@ def deployment(services: Sequence[Service]) -> Deployment:
 def _runs_broker(service: Service) -> bool:
     if is_redpanda(service.container.image):
         return False
+    if service.option_as_program:
+        return True
     text = " ".join(service.command)
     if _CLIENT.search(text) and not _RUNS_BROKER.search(text):
         return False

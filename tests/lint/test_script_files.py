@@ -104,6 +104,31 @@ def test_scripts_of_windows_are_checked(tmp_path: Path, name: str, mark: str) ->
     assert rules(tmp_path, text, name) == [KL017]
 
 
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("apache/kafka:4.1.1 -e KAFKA_NODE_ID=1", [("KL014", "error")]),
+        ("confluentinc/cp-kafka -p 9092:9092 --name kafka", [("KL014", "error")]),
+        ("bitnami/kafka:3.9 --network net", [("KL014", "error")]),
+        ("wurstmeister/kafka -e KAFKA_LISTENERS=PLAINTEXT://:9092 start-kafka.sh",
+         [("KL014", "error")]),
+        # the arguments of another program, and of the unknown one in another image
+        ("--entrypoint sh apache/kafka:4.1.1 -c date", []),
+        ("registry.example.org/broker -e KAFKA_LISTENERS=PLAINTEXT://:9092", []),
+    ],
+)  # fmt: skip
+def test_options_after_the_image_are_the_containers_command(
+    tmp_path: Path, words: str, expected: list[tuple[str, str]]
+) -> None:
+    assert rules(tmp_path, f"docker run -d {words}\n") == expected
+
+
+def test_a_value_after_the_image_is_not_shown(tmp_path: Path) -> None:
+    text = "docker run apache/kafka:4.1.1 -eKAFKA_PASSWORD=hidden -e KAFKA_NODE_ID=1\n"
+    (mistake,) = check(write(tmp_path, "start.sh", text), {}).mistakes
+    assert "hidden" not in str(mistake.finding)
+
+
 def test_a_zookeeper_of_the_script_is_found_by_name_and_link(tmp_path: Path) -> None:
     def text(options: str) -> str:
         return (

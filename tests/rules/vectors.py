@@ -325,6 +325,23 @@ def _controllers() -> Iterator[Vector]:
     yield Vector("C12", "B", {"control.plane.listener.name": "INTERNAL"}, "x..", "KL002")
 
 
+def _values() -> Iterator[Vector]:
+    for name, key, text, kafka in (
+        ("T1", "auto.create.topics.enable", "yes", "xxx"),
+        ("T1", "auto.create.topics.enable", "1", "xxx"),
+        ("T1", "delete.topic.enable", " TRUE ", "..."),
+        ("T2", "num.partitions", "three", "xxx"),
+        ("T2", "num.partitions", "0", "xxx"),
+        ("T2", "num.partitions", "+3", "..."),
+        ("T2", "log.retention.hours", "7d", "xxx"),
+        ("T2", "offsets.topic.replication.factor", "32768", "xxx"),
+        ("T2", "log.segment.bytes", "2147483648", "xxx"),
+        ("T2", "log.retention.bytes", "2147483648", "..."),
+        ("T2", "log.retention.bytes", "-1", "..."),
+    ):
+        yield Vector(name, "B", {key: text}, kafka, "KL002" if "x" in kafka else "")
+
+
 VECTORS = (
     *(Vector(f"base {name}", name, {}, "...", "") for name in BASES),
     *_names_and_ports(),
@@ -332,4 +349,5 @@ VECTORS = (
     *_map_and_inter_broker(),
     *_roles_and_ids(),
     *_controllers(),
+    *_values(),
 )
