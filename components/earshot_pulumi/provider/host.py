@@ -48,6 +48,7 @@ from earshot_pulumi.provider.kind import (
     OperationFailed,
     Properties,
     Show,
+    has_unknown,
 )
 from earshot_pulumi.provider.resource import PACKAGE, START_FUNCTION
 from earshot_pulumi.provider.values import message, plain_properties
@@ -261,6 +262,8 @@ class Servicer(sdk.ProviderServicer):
 
     def _check_owner(self, kind: Kind, urn: str, inputs: Properties) -> None:
         """Raises InvalidInputs if another resource of the program owns the same."""
+        if has_unknown([inputs.get(name) for name in kind.OWNS]):
+            return
         owner = self._owners.setdefault(_owned(kind, inputs), urn)
         if kind.OWNS and owner != urn:
             values = ", ".join(f"{name} {inputs.get(name)}" for name in kind.OWNS)

@@ -306,7 +306,7 @@ def test_two_resources_of_a_program_must_not_own_the_same(
 ) -> None:
     monkeypatch.setattr(Sleeper, "OWNS", ("place",))
 
-    def failures(urn: str, place: str) -> list[str]:
+    def failures(urn: str, place: object) -> list[str]:
         request = proto.CheckRequest(urn=urn, news=message({"place": place}))
         response = asyncio.run(servicer.Check(request, Context()))
         return [failure.reason for failure in response.failures]
@@ -315,6 +315,7 @@ def test_two_resources_of_a_program_must_not_own_the_same(
     assert failures(URN, "a") == failures(URN, "a") == failures(other_urn, "b") == []
     (reason,) = failures(other_urn, "a")
     assert reason.startswith(f"found the same place a as in {URN}; fix: give each cluster")
+    assert failures(URN, UNKNOWN) == failures(other_urn, UNKNOWN) == [], "two unknown places differ"
 
 
 def test_an_operation_has_the_stacks_configuration(
