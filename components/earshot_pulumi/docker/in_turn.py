@@ -125,11 +125,12 @@ def connect_others(engines: Engines, address: ContainerAddress, container: Docke
 
     It may be another one than before, on which the new ``container`` reaches no other node.
     """
-    own_labels = container["Config"]["Labels"] or {}
-    filters = {"label": f"{labels.DEPLOYMENT}={own_labels.get(labels.DEPLOYMENT, '')}"}
+    deployment = (container["Config"]["Labels"] or {}).get(labels.DEPLOYMENT, "")
     with asking(str(address), address):
         api = engines.of(address).api
-        for other in api.containers(filters=filters):
+        for other in api.containers(filters={"label": f"{labels.DEPLOYMENT}={deployment}"}):
+            if (other["Labels"] or {}).get(labels.DEPLOYMENT) != deployment:
+                continue  # an engine may ignore filters
             if address.network not in other["NetworkSettings"]["Networks"]:
                 aliases = [on_engines.listed_name(other)]
                 api.connect_container_to_network(other["Id"], address.network, aliases=aliases)

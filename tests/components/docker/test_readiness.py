@@ -405,10 +405,12 @@ def test_a_change_waits_if_there_is_a_quorum(waits: list[int], engine: Container
     assert waits == [1], "a lone voter of three never answers"
 
 
+@pytest.mark.parametrize("ignores_filters", [False, True])
 def test_on_another_network_a_new_container_reaches_the_others(
-    waits: list[int], engine: ContainerEngine
+    waits: list[int], engine: ContainerEngine, ignores_filters: bool
 ) -> None:
     """Those that run and have the former network are connected to the new one, too."""
+    engine.ignores_filters = ignores_filters
     engine.containers["id-1"]["NetworkSettings"]["Networks"] = {"other": {}}
     engine.add("theirs", 3, name="theirs", deployment="another")
     engine.add("ended", 4)
