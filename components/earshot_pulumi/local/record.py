@@ -21,6 +21,8 @@ MAIN_CLASS = "kafka.Kafka"
 PROPERTIES = "server.properties"
 START_TIME_SLACK = 0.05
 """Seconds by which two readings of one process's start time may differ (kernel ticks)."""
+UNKNOWN = ""
+"""The digest of unknown settings."""
 _STARTED = 19
 """Index of the start time in /proc/PID/stat after the command's name; field 22 of proc(5)."""
 
@@ -92,9 +94,19 @@ def read_record(directory: Path) -> Record | None:
 
 
 def running(directory: Path) -> Record | None:
-    """The node's record if its process is alive, else None."""
+    """The record of the node's living process, else None.
+
+    A process without a valid record has the digest `UNKNOWN`: its record was lost or restored from
+    a copy, or its starter was killed before it could write one.
+    """
     record = read_record(directory)
-    return record if record is not None and record.process(directory) is not None else None
+    if record is not None and record.process(directory) is not None:
+        return record
+    process = unrecorded(directory)
+    try:
+        return Record.of(process.pid, UNKNOWN) if process is not None else None
+    except psutil.Error:
+        return None  # it has just ended
 
 
 def process_of(directory: Path) -> psutil.Process | None:
@@ -104,7 +116,7 @@ def process_of(directory: Path) -> psutil.Process | None:
 
 
 def unrecorded(directory: Path) -> psutil.Process | None:
-    """A node's process in ``directory`` whose starter was killed before it could record it.
+    """A node's process in ``directory`` that no record is needed to find.
 
     Only a process of this user or of the owner of ``directory`` counts: processes of other users
     may have any command line.

@@ -328,6 +328,18 @@ def test_a_cluster_serves_if_it_has_served_and_a_majority_of_its_voters_runs(
         assert quorum.majority_runs(tmp_path) is runs and not quorum.serves(tmp_path)
 
 
+def test_nodes_whose_records_are_lost_are_not_taken_for_ended(tmp_path: Path) -> None:
+    """Otherwise a change would stop one node after the other, and wait for none."""
+    quorum.settle(tmp_path, planned())
+    quorum.mark_serving(tmp_path, ["4.1.1"], whole=True)
+    have_data(tmp_path, 1, 2, 3)
+    with nodes.running_nodes(tmp_path, (1, 2, 3)):
+        for path in tmp_path.glob("node-*/process.json"):
+            path.unlink()
+        assert quorum.serves(tmp_path) and quorum.running_nodes(tmp_path) == [1, 2, 3]
+        assert quorum.ended(tmp_path, except_id=1) == []
+
+
 def test_nodes_that_have_ended_come_first_and_new_ones_in_their_order(tmp_path: Path) -> None:
     plan = planned(brokers=5)
     quorum.settle(tmp_path, plan)

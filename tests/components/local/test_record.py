@@ -67,12 +67,12 @@ def test_a_record_of_an_earlier_earshot_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [{"ticks": 1}, {"boot": "another"}])
-def test_a_pid_that_was_given_to_another_process_is_not_ours(
+def test_a_record_of_another_process_with_that_pid_does_not_count(
     tmp_path: Path, change: dict[str, object]
 ) -> None:
     with node(tmp_path) as child:
         recorded(tmp_path, replace(Record.of(child.pid, "d"), **change))  # type: ignore[arg-type]
-        assert running(tmp_path) is None
+        assert running(tmp_path) == Record.of(child.pid, "")
 
 
 def test_a_pid_that_now_runs_something_else_is_not_ours(tmp_path: Path) -> None:
@@ -155,7 +155,10 @@ def test_an_unrecorded_node_is_found_where_it_runs(tmp_path: Path) -> None:
         (tmp_path / "node-2").mkdir()
         found = unrecorded(tmp_path / "node-1")
         assert found is not None and found.pid == child.pid
-        assert unrecorded(tmp_path / "node-2") is None
+        assert running(tmp_path / "node-1") == Record.of(child.pid, "")
+        recorded(tmp_path / "node-1", Record(2**22 + 1, 1.0, "d"))  # restored from a copy
+        assert running(tmp_path / "node-1") == Record.of(child.pid, "")
+        assert unrecorded(tmp_path / "node-2") is None and running(tmp_path / "node-2") is None
         assert unrecorded(tmp_path / "none") is None
 
 
