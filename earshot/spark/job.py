@@ -21,6 +21,7 @@ from earshot.spark.session import is_local
 from earshot.validation.client import connecting
 from earshot.validation.deadline import Deadline
 from earshot.validation.result import Delivery, Vantage
+from earshot.validation.terms import Verdict
 from earshot.validation.verdict import Share, Tally, verdict_of
 
 if TYPE_CHECKING:
@@ -89,6 +90,12 @@ class JobResult:
     @property
     def deliveries(self) -> tuple[Delivery, ...]:
         return verdict_of(self.shares, self.tallies, self.reads)
+
+    @property
+    def all_delivered(self) -> bool:
+        """True if records were delivered, and none was lost."""
+        deliveries = self.deliveries
+        return bool(deliveries) and all(one.verdict is Verdict.PASS for one in deliveries)
 
 
 @dataclass(frozen=True)

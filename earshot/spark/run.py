@@ -29,7 +29,6 @@ from earshot.validation.contract import Contract
 from earshot.validation.deadline import Deadline, unwinding_on_sigterm
 from earshot.validation.refusals import refusal
 from earshot.validation.result import Cell, Report
-from earshot.validation.terms import Verdict
 from earshot.validation.topic import run_id
 
 DOCTOR_SECONDS: Final = 15.0
@@ -169,9 +168,7 @@ def _prove(
         name, begin, cluster_id = partitions.topic, partitions.begin, contract.cluster_id
         job = Job(session, listener_access, name, begin, run, end, on_event, cluster_id)
         job_result = job.prove(routes, share)
-        if spark.is_recorded and all(
-            delivery.verdict is Verdict.PASS for delivery in job_result.deliveries
-        ):
+        if spark.is_recorded and job_result.all_delivered:
             on_event("keeping Spark's classes, so that later runs start sooner (once)")
             spark.finish(end.left(RECORD_SECONDS))
         return merge(cells, job_result, cluster_id), job_result

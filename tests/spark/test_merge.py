@@ -52,6 +52,13 @@ READS = frozenset((reader, share.partition) for reader in LISTENERS for share in
 WHOLE = JobResult(SHARES, TALLIES, READS)
 
 
+def test_a_job_that_delivered_nothing_has_not_delivered_all() -> None:
+    """After a timeout; otherwise the classes of an incomplete run would be kept for later runs."""
+    lost = replace(TALLIES[0], records=9, distinct=9)
+    assert WHOLE.all_delivered and not JobResult().all_delivered
+    assert not JobResult(SHARES, (lost, *TALLIES[1:]), READS).all_delivered
+
+
 Key = tuple[str, int]
 
 
