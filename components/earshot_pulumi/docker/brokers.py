@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pulumi
@@ -65,11 +65,12 @@ class DockerBrokers(Brokers):
         *,
         last_plan: ClusterPlan | None = None,
         records: ChangeRecords | None = None,
-        unsettled: Collection[int] = (),
+        unsettled: Sequence[int] = (),
     ) -> None:
         """``last_plan`` is the plan at the end of a change of which ``planned`` is a step.
 
-        ``unsettled`` nodes are first, so that no other node is stopped before these are in sync.
+        ``unsettled`` nodes are first, in their order, so that no other node is stopped before these
+        are in sync.
         """
         super().__init__("docker:DockerCluster", at, spec, records)
         name = self.stack
@@ -110,7 +111,8 @@ class DockerBrokers(Brokers):
         }
         self.certificates = self._issued_certificates()
         self._containers: dict[int, docker.Container] = {}
-        nodes = sorted(self.plan.nodes, key=lambda node: node.id not in unsettled)
+        ranks = {id: rank for rank, id in enumerate(unsettled)}
+        nodes = sorted(self.plan.nodes, key=lambda node: ranks.get(node.id, len(ranks)))
         self.create_nodes(self.plan, nodes, self.first_predecessor(self.preflight))
 
     def _issued_certificates(self) -> Certificates | None:

@@ -33,12 +33,13 @@ A broker that cannot work ends sooner, and the engine waits at most this long be
 """
 
 
-def unsettled(stack: str, planned: DockerPlan, resources: Mapping[str, Outputs]) -> frozenset[int]:
+def unsettled(stack: str, planned: DockerPlan, resources: Mapping[str, Outputs]) -> list[int]:
     """Ids of ``planned`` nodes with data that are down, crash-looping, or were restarted after an
     update saw them in sync.
 
-    ``resources`` maps URNs to the resources in the stack's state. Empty if an engine does not
-    answer; the preflight reports that.
+    Nodes that are down are first: no other node is stopped before they run. ``resources`` maps
+    URNs to the resources in the stack's state. Empty if an engine does not answer; the preflight
+    reports that.
     """
     ids_by_volume = {container.volume: id for id, container in planned.containers.items()}
     is_own = on_engines.of_stack(stack)
@@ -46,20 +47,21 @@ def unsettled(stack: str, planned: DockerPlan, resources: Mapping[str, Outputs])
     try:
         with Engines() as engines:
             objects = on_engines.look(engines, planned.hosts)
-            running = on_engines.described(engines, planned.hosts, objects, is_own)
+            running = list(on_engines.described(engines, planned.hosts, objects, is_own))
             stable_ids = {
                 container.node
                 for container, host, description in running
                 if _stays_up(engines, host, description, proved_incarnations.get(container.node))
             }
     except EarshotError:
-        return frozenset()
+        return []
     ids_with_data = {
         volume.node
         for volume in objects.volumes
         if is_own(volume.labels) and ids_by_volume.get(volume.name) == volume.node
     }
-    return frozenset(ids_with_data - stable_ids)
+    up_ids = {container.node for container, _, description in running if _is_up(description)}
+    return sorted(ids_with_data - stable_ids, key=lambda id: (id in up_ids, id))
 
 
 def _incarnations(
@@ -82,14 +84,18 @@ def _stays_up(
 ) -> bool:
     """True if a container runs as the incarnation ``proved`` (None: any) and its engine did not
     restart it within the last `SETTLED` seconds."""
-    state = container["State"]
-    if not state["Running"] or state["Paused"] or state["Restarting"]:
+    if not _is_up(container):
         return False
     if proved is not None and incarnation(container) != proved:
         return False
     if not container["RestartCount"]:
         return True
     return engines.seconds_up(f"Docker host {host.name}", host, container) > SETTLED
+
+
+def _is_up(container: DockerObject) -> bool:
+    state = container["State"]
+    return bool(state["Running"] and not state["Paused"] and not state["Restarting"])
 
 
 def check_others(

@@ -1,6 +1,6 @@
 """What the component registers: which resources, with which inputs, below and after which."""
 
-from collections.abc import Collection
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +95,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
     return engine
 
 
-def deployed(unsettled: Collection[int] = (), **settings: Any) -> DockerPlan:
+def deployed(unsettled: Sequence[int] = (), **settings: Any) -> DockerPlan:
     """Registers the cluster of these settings; its plan."""
     spec = spec_of(**settings)
     planned = plan_docker(spec, "s")
@@ -179,7 +179,7 @@ def test_one_node_after_the_other_then_the_whole(engine: Engine) -> None:
 
 
 def test_what_has_ended_comes_first(engine: Engine) -> None:
-    deployed(unsettled={3})
+    deployed(unsettled=[3])
     assert [resource.name for resource in engine.seen if resource.type == CONTAINER] == [
         "broker-3", "broker-1", "broker-2",
     ]  # fmt: skip

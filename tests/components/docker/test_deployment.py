@@ -42,7 +42,7 @@ def test_a_step_is_begun_before_a_container_and_over_after_the_proof(
     engine = Engine()
     mocks.set_mocks(_Answers(), project="earshot", stack="s", preview=False, monitor=engine)
     monkeypatch.setattr(host_resources, "clearing", lambda *_: pulumi.ResourceHookBinding())
-    monkeypatch.setattr(deployment, "unsettled", lambda *_: {2})
+    monkeypatch.setattr(deployment, "unsettled", lambda *_: [2])
     monkeypatch.setattr(deployment, "resources", dict)
     runs = plan_docker(spec_of(INTERNAL, HOST), "s")
     memory.complete(tmp_path, runs.plan, 0)

@@ -108,3 +108,13 @@ def test_a_node_that_was_restarted_since_it_was_in_sync_is_unsettled(
         for id in (1, 2, 3)
     }
     assert unsettled(resources | {"cluster": readiness([], "")}) == nodes
+
+
+def test_a_node_that_is_down_comes_before_one_that_was_restarted(engine: ContainerEngine) -> None:
+    """Node 1, which was put back, is not stopped before node 3 runs."""
+    engine.containers["id-1"] |= {"RestartCount": 1}
+    engine.containers["id-1"]["State"]["StartedAt"] = LATELY
+    engine.kill("id-3")
+    assert in_turn.unsettled("s", PLANNED, {}) == [3, 1]
+    engine.containers["id-3"]["State"] |= {"Running": True, "Paused": True}
+    assert in_turn.unsettled("s", PLANNED, {}) == [3, 1]
