@@ -137,14 +137,18 @@ class EnginePreflightKind(Kind):
     def _stop_removed(
         self, engines: Engines, target: TargetStack, olds: Properties, news: Properties
     ) -> None:
-        """Stops containers of removed nodes.
+        """Stops containers of removed nodes, and removes throwaway ones of killed processes.
 
-        Pulumi deletes them only after the validation, which must not connect to them any more.
+        Pulumi deletes the former only after the validation, which must not connect to them any
+        more.
         """
         planned_ids = {node.id for node in target.plan.nodes}
         for host in _hosts(olds, news):
             with _IGNORING_ERRORS:
-                for container in engines.of(host).containers.list(filters=_of_deployment(news)):
+                client = engines.of(host)
+                with _IGNORING_ERRORS:
+                    remove_leftovers(client, labels.THROWAWAY)
+                for container in client.containers.list(filters=_of_deployment(news)):
                     own_labels = labels.of_object(container)
                     is_planned = labels.node_id(own_labels) in planned_ids
                     if target.owns(own_labels) and not is_planned:
@@ -160,6 +164,7 @@ class EnginePreflightKind(Kind):
                     with _IGNORING_ERRORS:
                         # containers of validations and of `DockerUsers`, which have passwords
                         remove_leftovers(client, olds["stack"])
+                        remove_leftovers(client, labels.THROWAWAY)
                     containers = {"filters": own, "all": True, "ignore_removed": True}
                     _remove(client.containers, deployment, containers, force=True, v=True)
                     _remove(client.networks, deployment, {"filters": own})

@@ -2,7 +2,7 @@
 
 Such a container only sleeps, and the command runs in it. It ends after `LIFETIME` seconds, and its
 engine then removes it, even if this process was killed. Only a container that was created and never
-started remains: `remove_unstarted` removes it.
+started remains: a later update on this machine removes it, or `remove_unstarted`.
 """
 
 import contextlib
@@ -18,6 +18,7 @@ from earshot.engine.connection import MOST_SHOWN, UNREADABLE, root_cause
 from earshot.errors import EarshotError
 from earshot.listeners.listed import clipped
 from earshot.remote.archive import folder_archive
+from earshot.remote.leftovers import labels_of
 from earshot_pulumi.docker import labels
 
 LIFETIME: Final = 120
@@ -159,7 +160,7 @@ def _sleeping(
             image,
             entrypoint=["sleep", str(LIFETIME)],
             command=[],
-            labels={labels.THROWAWAY: "yes"},
+            labels={labels.THROWAWAY: "yes", **labels_of(labels.THROWAWAY)},
             network_mode=network,
             volumes=dict(volumes),
             healthcheck={"test": ["NONE"]},

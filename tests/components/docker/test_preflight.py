@@ -96,7 +96,8 @@ class Containers:
 
 def _engine(name: str) -> Any:
     """An engine without containers of this deployment."""
-    return SimpleNamespace(name=name, containers=SimpleNamespace(list=lambda **_: []))
+    nothing = SimpleNamespace(list=lambda **_: [])
+    return SimpleNamespace(name=name, containers=nothing, networks=nothing)
 
 
 @pytest.fixture
@@ -287,26 +288,34 @@ def engine(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> EngineDouble:
 LABEL = f"earshot.deployment={MINE}"
 
 
+def leftovers_listed(cluster: str) -> list[str]:
+    """The calls that look for what killed processes have left of ``cluster``."""
+    return [f"containers {CLUSTER_LABEL}={cluster} True", f"networks {CLUSTER_LABEL}={cluster}"]
+
+
+THROWAWAYS = leftovers_listed(labels.THROWAWAY)
+
+
 def test_nodes_that_the_plan_no_longer_has_are_stopped_on_every_host(engine: EngineDouble) -> None:
     before, news = props(target_stack(hosts=[*HOSTS, THIRD])), props(target_stack(hosts=HOSTS))
     outcome = KIND.update(before, news)
     assert outcome.outs == news | {"absent": []}
-    assert engine.calls == [f"containers {LABEL} False", "stop 9 60"] * 3
+    assert engine.calls == [*THROWAWAYS, f"containers {LABEL} False", "stop 9 60"] * 3
     engine.calls.clear()
     engine.fails = True
     KIND.update(news, news)
-    assert engine.calls == [f"containers {LABEL} False"] * 2, "a failure of it stops nothing"
+    calls = [THROWAWAYS[0], f"containers {LABEL} False"]
+    assert engine.calls == calls * 2, "a failure of it stops nothing"
 
 
 @pytest.mark.parametrize("in_use", [False, True])
 def test_leftovers_of_an_interrupted_run_are_removed(engine: EngineDouble, in_use: bool) -> None:
     """The engine ignores filters, and lists objects of others, too."""
     engine.network_in_use = in_use
-    of_runs = f"{CLUSTER_LABEL}={target_stack().stack}"
     KIND.delete(props(target_stack()))
     assert engine.calls == [
-        f"containers {of_runs} True",
-        f"networks {of_runs}",
+        *leftovers_listed(target_stack().stack),
+        *THROWAWAYS,
         f"containers {LABEL} True",
         *(f"remove {id} True True" for id in ("1", "9")),
         f"networks {LABEL}",

@@ -11,6 +11,7 @@ from docker.errors import APIError, ImageNotFound
 from earshot_pulumi.docker import labels, throwaway
 from earshot_pulumi.docker.throwaway import CommandFailed
 
+from earshot.remote.leftovers import labels_of
 from tests.raised import raised
 
 
@@ -65,7 +66,7 @@ def test_the_container_has_no_network_and_ends_by_itself() -> None:
     assert engine.options == {
         "entrypoint": ["sleep", "120"],
         "command": ["sh", "-c", throwaway._WITH_END, "sh", "look"],
-        "labels": {labels.THROWAWAY: "yes"},
+        "labels": {labels.THROWAWAY: "yes", **labels_of(labels.THROWAWAY)},
         "network_mode": "none",
         "volumes": {"data": {"bind": "/d", "mode": "ro"}},
         "healthcheck": {"test": ["NONE"]},
