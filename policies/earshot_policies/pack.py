@@ -29,6 +29,7 @@ from earshot.names.policy import read_policy
 from earshot.rules.evaluate import RULES
 from earshot.rules.grouped import grouped
 from earshot.rules.registry import AppliedAt, Finding, FindingState, Rule, Severity
+from earshot.visible import visible
 from earshot_policies import ungated
 from earshot_policies.configuration import Configuration
 from earshot_policies.evaluation import Evaluation, plain
@@ -139,6 +140,7 @@ def _described(rule: Rule) -> JsonObject:
 
 def _repeated(evaluations: Evaluations) -> Policy:
     def validate(_: StackValidationArgs, report: ReportViolation) -> None:
+        report = _safe(report)
         for finding, urns in evaluations.repeated():
             places = _at(evaluations, ((urn, finding) for urn in urns[1:]))
             report(
@@ -183,7 +185,7 @@ def _single(
     """
 
     def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
-        evaluation = evaluations.evaluation(args)
+        report, evaluation = _safe(report), evaluations.evaluation(args)
         stops = configuration.level(name, level) is EnforcementLevel.MANDATORY
         # the inputs of a gate are computed, so its findings have no path
         has_paths = args.resource_type not in GATES
@@ -219,7 +221,7 @@ def _whole(
     """
 
     def validate(args: StackValidationArgs, report: ReportViolation) -> None:
-        outcome = evaluations.outcome(args)
+        report, outcome = _safe(report), evaluations.outcome(args)
         stops = configuration.level(name, level) is EnforcementLevel.MANDATORY
         urns_by_finding: dict[Finding, list[str]] = {}
         for urn, finding in outcome.findings:
@@ -238,6 +240,11 @@ def _whole(
             report(remark, urn)
 
     return StackValidationPolicy(name, description, validate, level, **description_args)
+
+
+def _safe(report: ReportViolation) -> ReportViolation:
+    """``report`` for texts with names of others, which Pulumi prints as they are."""
+    return lambda text, urn: report(visible(text), urn)
 
 
 def _at(evaluations: Evaluations, places: Iterable[tuple[str, Finding]]) -> str:

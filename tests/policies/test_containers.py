@@ -116,6 +116,18 @@ def test_each_finding_comes_from_its_rules_policy_with_container_and_remedy() ->
     assert pack.places == [f"urn:pulumi:s::p::{CONTAINER_TYPE}::x, envs[3]"]
 
 
+@pytest.mark.parametrize("name", ["\x1b]0;t\x07", "\u202e", "<{%x%}>"])
+def test_names_in_a_program_steer_neither_the_terminal_nor_the_cli(name: str) -> None:
+    """Pulumi's CLI prints messages as they are, and panics at a colour that it does not have."""
+    advertised = {"KAFKA_ADVERTISED_LISTENERS": f"{name}://x:1"}
+    texts = [
+        text
+        for found in Pack().analyze(CONTAINER_TYPE, inputs(advertised)).values()
+        for text in found
+    ]
+    assert texts and not any(name.upper() in text for text in texts)
+
+
 def test_a_client_that_is_sent_nowhere_is_found_at_the_end() -> None:
     pack = Pack()
     findings = at_the_end(registered(ui("kafka1:9092"), inputs()), pack)
