@@ -59,6 +59,9 @@ class LocalPreflightKind(Kind):
     def delete(self, operation: Operation, id: str, olds: Properties) -> None:
         root = _root(olds)
         with contextlib.suppress(EarshotError):  # the next start reports it
+            if quorum.any_runs(root):  # a transform or `--target` has left them out of the removal
+                operation.log(f"brokers in {root} run: their data remain")
+                return
             quorum.mark_stopped(root)
         if olds["data"] == "delete":
             data_root.remove(root)

@@ -103,7 +103,7 @@ class Servicer(sdk.ProviderServicer):
         self._config: Properties = {}
         self._cancelled = threading.Event()
         self._owners: dict[tuple[Kind, str], str] = {}
-        self._created: set[tuple[Kind, str]] = set()
+        self._kept: set[tuple[Kind, str]] = set()
         self._threads = ThreadPoolExecutor(32)
         channel = grpc.insecure_channel(engine, options=_GRPC_CHANNEL_OPTIONS)
         self._engine = engine_pb2_grpc.EngineStub(channel)
@@ -188,6 +188,7 @@ class Servicer(sdk.ProviderServicer):
     async def Diff(self, request: proto.DiffRequest, context: Context) -> proto.DiffResponse:
         kind = self._kind(request)
         olds, news = plain_properties(request.olds), plain_properties(request.news)
+        self._kept.add(_owned(kind, news))
         difference = await self._operate(request, kind.diff, request.id, olds, news)
         response = proto.DiffResponse
         return response(
@@ -201,8 +202,8 @@ class Servicer(sdk.ProviderServicer):
         kind = self._kind(request)
         news = plain_properties(request.properties)
         id, outputs = await self._operate(request, kind.create, news)
-        if kind.OWNS and not request.preview:
-            self._created.add(_owned(kind, news))
+        if not request.preview:
+            self._kept.add(_owned(kind, news))
         properties = message(outputs, request.properties, kind.secrets)
         return proto.CreateResponse(id="" if request.preview else id, properties=properties)
 
@@ -239,7 +240,9 @@ class Servicer(sdk.ProviderServicer):
         kind = self._kind(request)
         # inputs whose change does not update the resource are newer than its outputs
         olds = plain_properties(request.properties) | plain_properties(request.old_inputs)
-        if _owned(kind, olds) in self._created:
+        owned = _owned(kind, olds)
+        # `pulumi destroy --target` compares resources, too, but checks none
+        if kind.OWNS and owned in self._owners and owned in self._kept:
             return empty_pb2.Empty()
         await self._operate(request, kind.delete, request.id, olds)
         return empty_pb2.Empty()

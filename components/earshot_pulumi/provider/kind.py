@@ -118,8 +118,8 @@ class Kind:
     OWNS: tuple[str, ...] = ()
     """The inputs that name what only one resource of a stack may manage, such as a folder.
 
-    Pulumi deletes the former resource last if it is replaced, or gets another parent. A delete
-    leaves what a resource that was created in the same run owns.
+    Pulumi deletes the former resource last if it is replaced, or gets another parent; after a
+    failed update, in the next one. A delete leaves what a resource of the program owns.
     """
     IDLE: tuple[str, ...] = ()
     """The inputs whose change does not update the resource."""

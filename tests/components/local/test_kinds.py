@@ -133,6 +133,15 @@ def test_a_copy_that_deletes_its_data_keeps_the_data_of_the_original(
     assert not (copy / KAFKA).exists()
 
 
+def test_the_data_of_a_broker_that_runs_are_not_deleted(
+    original: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(original)
+    monkeypatch.setattr(quorum, "running", lambda directory: object())
+    Called(LocalPreflightKind()).delete(props(original, data="delete"))
+    assert (original / KAFKA / "node-1").is_dir()
+
+
 def test_a_memory_that_cannot_be_made_again_stops_the_preview_and_not_the_removal(
     original: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

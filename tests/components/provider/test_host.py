@@ -281,24 +281,31 @@ def test_a_delete_sees_the_last_inputs_beside_outputs(
     assert deleted == [{"token": "of now", "made": 1}]
 
 
-def test_a_delete_leaves_what_a_new_resource_of_the_same_run_uses(
-    servicer: Servicer, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("calls", "is_left"), [
+    ([], False),
+    (["Check"], False),  # deleted before it is replaced
+    (["Check", "Create"], True),
+    (["Check", "Diff"], True),  # a delete that a failed update left behind
+    (["Diff"], False),  # `pulumi destroy --target`
+])  # fmt: skip
+def test_a_delete_leaves_what_a_resource_of_the_program_owns(
+    calls: list[str], is_left: bool, servicer: Servicer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    deleted: list[Properties] = []
+    deleted: list[Any] = []
     monkeypatch.setattr(Sleeper, "OWNS", ("place",))
-    monkeypatch.setattr(Sleeper, "delete", lambda _, __, ___, olds: deleted.append(olds))
-
-    def delete(place: str) -> None:
-        request = proto.DeleteRequest(urn=URN, id="p", properties=message({"place": place}))
-        asyncio.run(servicer.Delete(request, Context()))
-
-    delete("a")  # before the replacement is created
-    created(servicer, preview=True, place="a", seconds=0)
-    delete("a")
-    created(servicer, place="a", seconds=0)
-    delete("a")
-    delete("b")
-    assert [olds["place"] for olds in deleted] == ["a", "a", "b"]
+    monkeypatch.setattr(Sleeper, "delete", lambda _, __, ___, olds: deleted.append(olds["place"]))
+    inputs = message({"place": "a", "seconds": 0})
+    requests: dict[str, Any] = {
+        "Check": proto.CheckRequest(urn=URN, news=inputs),
+        "Create": proto.CreateRequest(urn=URN, properties=inputs),
+        "Diff": proto.DiffRequest(urn=URN, olds=inputs, news=inputs),
+    }
+    for call in calls:
+        asyncio.run(getattr(servicer, call)(requests[call], Context()))
+    for place in ("a", "b"):
+        delete = proto.DeleteRequest(urn=URN, id="x", properties=message({"place": place}))
+        asyncio.run(servicer.Delete(delete, Context()))
+    assert deleted == (["b"] if is_left else ["a", "b"])
 
 
 def test_two_resources_of_a_program_must_not_own_the_same(
