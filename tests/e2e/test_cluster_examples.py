@@ -75,6 +75,15 @@ def test_two_clusters_in_one_program(local: project.Project) -> None:
     assert new_outputs["orders_bootstrap"] == outputs["orders_bootstrap"]
     assert len(broker_processes & brokers_below(local.folder)) == 1, "that of orders"
 
+    # the engine deletes a replaced resource after its replacement is there
+    for type in ("LocalPreflight", "LocalNode"):
+        urns = [resource["urn"] for resource in local.resources()]
+        (urn,) = (urn for urn in urns if f"{type}::test-orders" in urn)
+        local.up("--replace", urn)
+        assert len(brokers_below(local.folder)) == 2
+    topics_at(outputs["orders_bootstrap"]["CLIENTS"])
+    assert "unchanged" in local.up("--expect-no-changes")
+
     local.run("config", "set", "audit_clients", str(orders_port))
     assert f"port {orders_port} is in use by" in local.failed_output()
     assert len(brokers_below(local.folder)) == 2

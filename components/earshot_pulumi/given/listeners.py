@@ -199,10 +199,15 @@ class Listeners(pulumi.ComponentResource):
         # with `inputs` the outputs are unknown while a name is: the plan itself has markers
         approved = pulumi.Output.all(inputs, plan, gate.digest)
         outputs: Any = approved.apply(lambda values: with_run_errors(_outputs)(name, values[1]))
+        # a secret in `extra` is in the settings alone
+        addresses: Any = pulumi.Output.all(
+            pulumi.Output.unsecret(outputs), args.get("nodes"), args.get("listeners") or []
+        ).apply(itemgetter(0))
         self.approved = gate.digest
-        for key in output_names(type(self)):
-            if key != "approved":
-                setattr(self, key, outputs.apply(itemgetter(key)))
+        for key in ("properties", "environment", "envs"):
+            setattr(self, key, outputs.apply(itemgetter(key)))
+        for key in ("bootstrap", "contract"):
+            setattr(self, key, addresses.apply(itemgetter(key)))
         self.register_outputs({key: getattr(self, key) for key in output_names(type(self))})
 
 

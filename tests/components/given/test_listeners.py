@@ -308,3 +308,26 @@ def test_a_balancers_name_may_be_an_output_and_unknown_in_a_preview(preview: boo
     marked_host = {"what": "listeners.EXTERNAL.address.host"} if preview else host
     assert (advertised["host"], advertised["port"]) == (marked_host, 9201)
     assert advertised["front"]["bootstrap"] == {"host": marked_host, "port": 9100}
+
+
+@pytest.mark.parametrize(("secret_input", "secret_outputs"), [
+    ({"extra": {"my.plugin.text": "s3cret"}}, {"properties", "environment", "envs"}),
+    ({"nodes": {"1": NODE}}, {"properties", "environment", "envs", "bootstrap", "contract"}),
+    ({}, set()),
+])  # fmt: skip
+def test_a_secret_property_makes_no_address_a_secret(
+    secret_input: dict[str, Any], secret_outputs: set[str]
+) -> None:
+    answers = Answers()
+    mocks.set_mocks(answers, "program", "stack", False, monitor=Engine(answers))
+    is_secret: dict[str, bool] = {}
+
+    async def run() -> None:
+        secrets = {key: pulumi.Output.secret(value) for key, value in secret_input.items()}
+        args: Any = {"vantage": "machine", "listeners": LISTENERS, "nodes": {"1": NODE}, **secrets}
+        kafka = Listeners("kafka", args)
+        for key in ("properties", "environment", "envs", "bootstrap", "contract", "approved"):
+            is_secret[key] = await getattr(kafka, key).is_secret()
+
+    pulumi.runtime.test(lambda: pulumi.Output.from_input(run()))()  # type: ignore[no-untyped-call]
+    assert {key for key, secret in is_secret.items() if secret} == secret_outputs
