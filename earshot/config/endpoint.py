@@ -8,9 +8,18 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from earshot.config.aws_docker_hosts import ClosedRange
-from earshot.config.aws_parts import GroupId
+from earshot.config.aws_parts import GroupId, SubnetId, VpcId
 from earshot.listeners.model import BindHost, Frozen, ListenerName
 from earshot.listeners.problems import refuse
+
+
+class EndpointNetwork(Frozen):
+    """The endpoint service, and the place of the endpoint in the clients' VPC."""
+
+    service_name: str
+    vpc_id: VpcId
+    subnets: tuple[SubnetId, ...] = Field(min_length=1)
+    zone_ids: tuple[str, ...] = ()
 
 
 class EndpointSpec(Frozen):

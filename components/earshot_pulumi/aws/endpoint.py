@@ -4,17 +4,19 @@ Pulumi reads the schema from the annotations and docstrings below. They must not
 module does not postpone annotations.
 """
 
+from collections.abc import Iterator
 from typing import Any, NotRequired, TypedDict
 
 import pulumi
 from pydantic import ValidationError
 
-from earshot.config.endpoint import EndpointSpec
+from earshot.config.endpoint import EndpointNetwork, EndpointSpec
 from earshot.errors import SpecError
-from earshot.listeners.problems import describe, read_model
+from earshot.listeners.problems import describe, read_model, unknown_key
 from earshot.placement.endpoint import EndpointPlan, plan_endpoint
 from earshot.validation.contract import Contract
 from earshot_pulumi.deployment import full_name_of
+from earshot_pulumi.outputs import contains_output, problems_added
 from earshot_pulumi.provider.kind import Inputs, Outputs, Properties
 from earshot_pulumi.shaped import ShapedComponent
 
@@ -74,15 +76,32 @@ class AwsEndpoint(ShapedComponent):
 
     def _read(self, name: str, args: Inputs) -> tuple[EndpointSpec, EndpointPlan]:
         subject = f"AwsEndpoint {name}"
-        inputs = {key: value for key, value in args.items() if key not in self._late_inputs}
-        document = inputs.pop("contract", None)
+        keys = list(AwsEndpointArgs.__annotations__)
+        problems = [f"{key}: {unknown_key(key, keys)}" for key in args if key not in keys]
+        problems += self._network_problems(args)
+        document = args.get("contract")
         try:
             contract = Contract.model_validate(document)
         except ValidationError as error:
-            problems = [f"contract: {line}" for line in describe(error, Contract, document)]
-            raise SpecError.of(subject, problems[:5]) from None
-        spec = read_model(EndpointSpec, inputs, subject)
+            lines = describe(error, Contract, document)[:5]
+            problems += [f"contract: {line}" for line in lines]
+        with problems_added(problems):
+            inputs = {key: args[key] for key in EndpointSpec.model_fields if key in args}
+            spec = read_model(EndpointSpec, inputs, subject)
+        if problems:
+            raise SpecError.of(subject, problems)
         return spec, plan_endpoint(contract, spec, subject)
+
+    def _network_problems(self, args: Inputs) -> Iterator[str]:
+        """The problems of the late inputs, except of those that are outputs."""
+        late_inputs = {key: args[key] for key in self._late_inputs if key in args}
+        known = {key: value for key, value in late_inputs.items() if not contains_output(value)}
+        try:
+            EndpointNetwork.model_validate(known)
+        except ValidationError as error:
+            for problem in describe(error, EndpointNetwork, known):
+                if problem.partition(":")[0] not in late_inputs.keys() - known.keys():
+                    yield problem
 
     def _create_resources(self, module: Any, name: str, args: Inputs) -> Outputs:
         spec, plan = self._read(name, args)

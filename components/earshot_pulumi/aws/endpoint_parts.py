@@ -9,9 +9,10 @@ from typing import Any
 import pulumi
 import pulumi_aws as aws
 
-from earshot.config.endpoint import EndpointSpec
+from earshot.config.endpoint import EndpointNetwork, EndpointSpec
 from earshot.errors import EarshotError
 from earshot.facts.security_groups import read_range
+from earshot.listeners.problems import read_model
 from earshot.names.aws import VpcDns
 from earshot.placement.endpoint import EndpointPlan
 from earshot_pulumi.aws.tags import TaggedComponent, tags
@@ -138,6 +139,7 @@ class Endpoint(TaggedComponent):
     def _checked(self, network: Inputs) -> str:
         """The id of the VPC. Raises EarshotError for a service of another region or other zones,
         and for a VPC in which private zones do not resolve."""
+        read_model(EndpointNetwork, network, f"AwsEndpoint {self._name}")
         service, region = network["service_name"], aws.get_region(opts=self._invoke()).region
         parts = service.split(".")  # com.amazonaws.vpce.REGION.vpce-svc-...
         if len(parts) < 5 or parts[-2] != region:

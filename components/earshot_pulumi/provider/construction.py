@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pulumi
-from pulumi.errors import InputPropertiesError, InputPropertyError
+from pulumi.errors import InputPropertiesError
 from pulumi.provider import ConstructResult
 from pulumi.provider import server as sdk
 from pulumi.provider.experimental.analyzer import (
@@ -35,11 +35,7 @@ class Components(ComponentProvider):
     """The SDK's provider of components, which get every input."""
 
     def map_inputs(self, inputs: Any, component_def: ComponentDefinition) -> Any:
-        """The inputs with the keys of Python. Raises InputPropertyError for a missing one."""
-        for key, definition in component_def.inputs.items():
-            if not definition.optional and inputs.get(key) is None:
-                reason = f"Missing required input '{key}' on '{component_def.name}'"
-                raise InputPropertyError(key, reason)
+        """The inputs with the keys of Python. The component reports missing ones."""
         names = component_def.inputs_mapping
         return _python_names(inputs, component_def.inputs, names, self.get_type_definition)
 

@@ -144,6 +144,19 @@ def test_each_mistake_has_one_error(changes: dict[str, Any], problem: str) -> No
     assert any(problem in line for line in lines), lines
 
 
+def test_all_mistakes_are_in_one_error() -> None:
+    wrong = {"serviceName": 5, "vpcId": None, "subnets": "subnet-0123abcd", "zone": "a b"}
+    with pytest.raises(InputPropertiesError) as refused:
+        constructed_endpoint(**wrong, contract={}, vpcID="vpc-0123abcd")
+    lines = str(refused.value).splitlines()
+    keys = {line.removeprefix("  - ").partition(":")[0] for line in lines}
+    assert keys == {
+        "AwsEndpoint mine", "vpcID", "service_name", "vpc_id", "subnets", "contract", "zone"
+    }  # fmt: skip
+    with pytest.raises(pulumi.RunError, match="vpc_id: found 'x'"):
+        constructed_endpoint(vpcId=given_later("x"))
+
+
 @pytest.mark.parametrize(("vpc", "changes", "problem"), [
     ({**DNS_ON, "enableDnsSupport": False}, {}, "enableDnsSupport of the VPC: off"),
     (DNS_ON, {"serviceName": SERVICE.replace("central", "west")},
