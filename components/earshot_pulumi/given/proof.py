@@ -4,7 +4,6 @@ Pulumi reads the schema from the annotations and docstrings below. They must not
 module does not postpone annotations.
 """
 
-import math
 import os
 import tempfile
 import time
@@ -21,7 +20,7 @@ from earshot.extras import folder_of
 from earshot.listeners.problems import describe, shown, unknown_key
 from earshot.listeners.properties import NodeSettings, write_properties
 from earshot.listeners.terms import CLIENT_SCOPES
-from earshot.validation.client import misspelt
+from earshot.validation.client import misspelt, translate
 from earshot.validation.contract import Contract
 from earshot.validation.result import Cell
 from earshot.validation.terms import Stage
@@ -39,7 +38,8 @@ from earshot_pulumi.provider.resource import EarshotResource, snake_case
 from earshot_pulumi.validation import FAILED, REPORT, failure_kept, unproved, validate
 
 DEFAULTS = {"records": 0, "deadline": 60, "readySeconds": 60}
-LOWEST = {"records": 0, "deadline": 1, "readySeconds": 0}
+LIMITS = {"records": (0, 10_000_000), "deadline": (1, 86_400), "readySeconds": (0, 86_400)}
+"""The lowest and the highest value of each number."""
 ASK_SECONDS = 5.0
 """Time limit in seconds of one round of requests to starting brokers."""
 STARTING = (Stage.BOOTSTRAP, Stage.METADATA, Stage.TCP)
@@ -151,11 +151,12 @@ def _scope_problems(scopes: object) -> Iterator[str]:
 
 
 def _number_problems(inputs: Properties) -> Iterator[str]:
-    for key, lowest in LOWEST.items():
-        value = inputs[key]
-        if value is not UNKNOWN and not _is_number(value, lowest, is_whole=key == "records"):
-            yield f"{snake_case(key)}: found {shown(value)}; allowed: {lowest} or more"
-    if _is_number(inputs["records"], 1, is_whole=True):
+    for key, (lowest, highest) in LIMITS.items():
+        value, kinds = inputs[key], int if key == "records" else int | float
+        is_number = isinstance(value, kinds) and not isinstance(value, bool)
+        if value is not UNKNOWN and not (is_number and lowest <= value <= highest):
+            yield f"{snake_case(key)}: found {shown(value)}; allowed: {lowest} to {highest}"
+    if isinstance(inputs["records"], int) and inputs["records"] > 0:
         try:
             folder_of("pyspark", "records", ", or leave out `records`: the doctor needs no Spark")
         except EarshotError as error:
@@ -168,9 +169,15 @@ def _client_problems(client: object) -> Iterator[str]:
     if not _are_properties(client):
         yield "client: allowed: a map of Kafka client properties, each a text"
         return
-    for key, name in misspelt(client).items():
+    misspelt_names = misspelt(client)
+    for key, name in misspelt_names.items():
         observed = f"client.{key}: is not a property of Kafka's clients"
         yield f"{observed}; did you mean {name}?"
+    if not (misspelt_names or has_unknown(client)):
+        try:
+            translate(client)
+        except EarshotError as error:
+            yield f"client: {error.line}"
 
 
 def _contract_problems(contract: object) -> Iterator[str]:
@@ -180,12 +187,6 @@ def _contract_problems(contract: object) -> Iterator[str]:
         except ValidationError as error:
             for problem in describe(error, Contract, contract)[:20]:
                 yield f"contract: {problem}"
-
-
-def _is_number(value: object, lowest: int, *, is_whole: bool) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int if is_whole else int | float):
-        return False
-    return lowest <= value < math.inf
 
 
 def _are_properties(client: object) -> TypeGuard[Mapping[str, str]]:

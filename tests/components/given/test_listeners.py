@@ -322,12 +322,15 @@ def test_a_secret_property_makes_no_address_a_secret(
     mocks.set_mocks(answers, "program", "stack", False, monitor=Engine(answers))
     is_secret: dict[str, bool] = {}
 
-    async def run() -> None:
+    async def read() -> None:
         secrets = {key: pulumi.Output.secret(value) for key, value in secret_input.items()}
         args: Any = {"vantage": "machine", "listeners": LISTENERS, "nodes": {"1": NODE}, **secrets}
         kafka = Listeners("kafka", args)
         for key in ("properties", "environment", "envs", "bootstrap", "contract", "approved"):
             is_secret[key] = await getattr(kafka, key).is_secret()
 
-    pulumi.runtime.test(lambda: pulumi.Output.from_input(run()))()  # type: ignore[no-untyped-call]
+    def run() -> Any:
+        return pulumi.Output.from_input(read())
+
+    pulumi.runtime.test(run)()  # type: ignore[no-untyped-call]
     assert {key for key, secret in is_secret.items() if secret} == secret_outputs
