@@ -10,9 +10,10 @@ from earshot.errors import EarshotError
 from earshot.lint.files import published_by_siblings
 from earshot.lint.model import FileOptions, FileReport, Mistake
 from earshot.lint.places import in_files
+from earshot.listeners.problems import shown
 from earshot.rules import kl014_image
 from earshot.rules.registry import Finding
-from earshot.sources.bootstraps import bootstraps_alone, uses_msk
+from earshot.sources.bootstraps import bootstraps, bootstraps_alone, uses_msk
 from earshot.sources.compose import (
     Compose,
     Service,
@@ -62,6 +63,7 @@ def check_compose(
     findings = findings or mistakes(services)
     if not compose.has_unique_keys:
         findings = (*_repeated(text, file_name), *findings)
+    findings = (*_misspelt(compose, services), *findings)
     unchecked = [*_unknown_values(compose), *_not_included(compose), *_unknown_images(services)]
     included = [(content, str(file.parent / path)) for content, path in compose.included]
     files = ((text, file_name), *over, *included)
@@ -147,6 +149,23 @@ def _repeated(text: str, file_name: str) -> Iterator[Finding]:
                 source="https://docs.docker.com/reference/compose-file/",
             )
             return
+
+
+def _misspelt(compose: Compose, services: Sequence[Service]) -> Iterator[Finding]:
+    """A finding for the first key of a broker or client that no service may have: Compose refuses
+    the file."""
+    of_kafka = {service.name for service in (*brokers_among(services), *redpanda_among(services))}
+    of_kafka |= {client.service for client in bootstraps(services, of_kafka)}
+    misspelt = (entry for entry in compose.misspelt if entry[0] in of_kafka)
+    for service, key, similar in sorted(misspelt)[:1]:
+        yield kl014_image.RULE.finding(
+            f"{shown(key)} is no key of a service, and docker compose refuses the file",
+            similar or "a key of the Compose Specification",
+            container=service,
+            remedy=f"write {similar}" if similar else f"delete {shown(key)}, or write x-...",
+            inputs=(key,),
+            source="https://docs.docker.com/reference/compose-file/services/",
+        )
 
 
 def _report_without_compose(text: str, file_name: str) -> FileReport:

@@ -112,6 +112,8 @@ class Compose:
     """The entries of `include` that were not read."""
     has_unique_keys: bool = True
     """No key of a file occurs twice in one map."""
+    misspelt: tuple[tuple[str, str, str], ...] = ()
+    """Keys that Compose refuses: service, key and the similar one."""
 
 
 def read_compose(
@@ -168,6 +170,7 @@ def read_compose(
         tuple((content, path) for path, content in files.texts_included.items()),
         tuple(files.not_included),
         files.has_unique_keys,
+        tuple(files.misspelt),
     )
 
 

@@ -17,6 +17,7 @@ from earshot.sources.compose_sections import (
     list_of,
     map_of,
     merged_section,
+    misspelt_keys,
     normalized_section,
     texts_of,
     with_inline,
@@ -56,6 +57,8 @@ class ComposeFiles:
     """No other file has services on the same networks."""
     has_unique_keys: bool = True
     """No key of a file occurs twice in one map."""
+    misspelt: list[tuple[str, str, str]] = field(default_factory=list)
+    """Keys that Compose refuses: service, key and the similar one."""
     texts_included: dict[str, str] = field(default_factory=dict)
     not_included: dict[str, None] = field(default_factory=dict)
     _includes: list[tuple[str, object]] = field(default_factory=list)
@@ -97,6 +100,13 @@ class ComposeFiles:
         assert isinstance(walked, dict)
         networks, sections = walked.get("networks"), sections_of(walked.get("services"))
         self.configs |= sections_of(walked.get("configs")) if file_name in self.roots else {}
+        if "services" in document:
+            self.misspelt += (
+                (name, *keys)
+                for name, section in sections.items()
+                if isinstance(section, Mapping)
+                for keys in misspelt_keys(section)
+            )
         for path in gone:
             if len(path) > 1 and isinstance(section := sections.get(path[1]), dict):
                 section[GONE] = (*section.get(GONE, ()), path[2:])

@@ -4,7 +4,9 @@ The functions raise EarshotError for a value of a type that Compose does not all
 """
 
 import posixpath
+import re
 from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
 
 from earshot.errors import EarshotError
 from earshot.sources.values import as_map
@@ -16,6 +18,35 @@ _INLINE = "./earshot's configs/"
 """The path prefix of configs with inline content."""
 _LISTS = ("ports", "volumes", "env_file", "profiles")
 _MAPS = ("environment", "networks", "extra_hosts")
+
+_NAMES = (
+    "annotations attach blkio_config build cap_add cap_drop cgroup cgroup_parent command configs "
+    "container_name cpu_count cpu_percent cpu_period cpu_quota cpu_rt_period cpu_rt_runtime "
+    "cpu_shares cpus cpuset credential_spec depends_on deploy develop device_cgroup_rules devices "
+    "dns dns_opt dns_search domainname entrypoint env_file environment expose extends "
+    "external_links extra_hosts gpus group_add healthcheck hostname image init ipc isolation "
+    "label_file labels links logging mac_address mem_limit mem_reservation mem_swappiness "
+    "memswap_limit models network_mode networks oom_kill_disable oom_score_adj pid pids_limit "
+    "platform ports post_start pre_start pre_stop privileged profiles provider pull_policy "
+    "pull_refresh_after read_only restart runtime scale secrets security_opt shm_size stdin_open "
+    "stop_grace_period stop_signal storage_opt sysctls tmpfs tty ulimits umask use_api_socket user "
+    "userns_mode uts volume_driver volumes volumes_from working_dir"
+)
+_KEYS = frozenset(_NAMES.split())
+"""The keys of a service in the schema of the Compose Specification."""
+_SHAPE = re.compile(r"[a-z_]+|x-.*|<<|.*[{}$<>@].*", re.DOTALL)
+"""A key that Compose may know, or that a template replaces."""
+
+
+def misspelt_keys(section: Section) -> Iterator[tuple[str, str]]:
+    """The keys of a service that no Compose knows, each with the similar one, or an empty text.
+
+    A key that is not similar to any may be one of a later Compose.
+    """
+    for key in sorted(map(str, section.keys() - _KEYS)):
+        (similar,) = get_close_matches(key[:40], _KEYS, 1, 0.8) or ("",)
+        if not _SHAPE.fullmatch(key) or (similar and not key.startswith("x-")):
+            yield key, similar
 
 
 def normalized_section(section: Section, where: str, folder: str) -> dict[str, object]:

@@ -48,6 +48,7 @@ class Vector(NamedTuple):
 
 
 TWICE = "INTERNAL://0.0.0.0:9092,INTERNAL://0.0.0.0:9092"
+LOWER: Change = {"listeners": COMBINED["listeners"].lower(), ADDRESSES: BROKER[ADDRESSES]}
 BLANK: Change = {NAMES: "CONTROLLER, OTHER", PROTOCOLS: MAP + ",OTHER:PLAINTEXT"}
 BY_DEFAULT: Change = {
     "listeners": "PLAINTEXT://b1:9092",
@@ -61,9 +62,7 @@ KNOWN = (
     Vector(BROKER, {"process.roles": None}, "Missing required configuration"),
     Vector(BROKER, {"log.segment.bytes": "65536"}, "at least 1048576", since="4.0.2"),
     Vector(COMBINED, {NAMES: "controller"}, NAMES),
-    Vector(
-        COMBINED, {"listeners": COMBINED["listeners"].lower(), ADDRESSES: BROKER[ADDRESSES]}, ""
-    ),
+    Vector(COMBINED, LOWER, ""),
     Vector(BROKER, {VOTERS: None, SERVERS: "127.0.0.1:9093"}, ROLES, until="3.8.1"),
     Vector(BROKER, {VOTERS: "9@127.0.0.1:9093,"}, f"Invalid configuration value for {VOTERS}"),
     Vector(BROKER, {VOTERS: "9@0.0.0.0:9093"}, "Host string (0.0.0.0) is not routeable", "3.8.1"),

@@ -123,6 +123,29 @@ def test_a_key_that_occurs_twice(checked: Checker, body: str, subjects: list[str
     assert [container for rule, container, _, _ in mistakes if rule == "KL014"] == subjects
 
 
+@pytest.mark.parametrize(
+    ("body", "subjects"),
+    [
+        ("enviroment: {A: 1}", ["kafka"]),
+        ("port: ['9093:9093']", ["kafka"]),
+        ("container-name: broker", ["kafka"]),
+        ("img/image: apache/kafka:4.1.1", ["kafka"]),
+        ("labels: {}\n  web: {image: a, environment: [BOOTSTRAP_SERVERS=kafka:9092], port: [a]}",
+         ["web"]),
+        ("labels: {}\n  web: {image: a, port: [a]}", []),  # of no interest to Kafka's clients
+        ("x-enviroment: {A: 1}", []),
+        ("labels: {enviroment: 1, port: 2}", []),
+        ("mem_swappiness: 1", []),
+        # a key of a later Compose, or of another tool
+        ("accelerators: 1", []),
+        ("{{- range .Values.more }}: 1", []),
+    ],
+)  # fmt: skip
+def test_a_misspelt_key_of_a_service(checked: Checker, body: str, subjects: list[str]) -> None:
+    mistakes = places(checked(TWICE.replace("BODY", body)))
+    assert [container for rule, container, _, _ in mistakes if rule == "KL014"] == subjects
+
+
 UI = "provectuslabs/kafka-ui"
 REST = "confluentinc/cp-kafka-rest:7.9.0"
 UI_SETTING = "KAFKA_CLUSTERS_0_BOOTSTRAPSERVERS"

@@ -28,7 +28,7 @@ spec:
             - {name: KAFKA_LISTENERS, value: "PLAINTEXT://:9092,CONTROLLER://:9093"}
             - {name: KAFKA_ADVERTISED_LISTENERS, value: "PLAINTEXT://events:9092"}
             - {name: KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR, value: "1"}
-            - name: KAFKA_NUM_PARTITIONS
+            - name: KAFKA_BROKER_RACK
               value: BROKER
 ---
 {apiVersion: v1, kind: Service, metadata: {name: events},
@@ -67,15 +67,15 @@ def check_values(folder: Path, text: str = MANIFEST, **values: str) -> tuple[Mis
 @pytest.mark.parametrize(
     ("values", "line", "observed"),
     [
-        ({"broker": "1"}, 22, "KAFKA_NUM_PARTITIONS: a number"),
-        ({"broker": "yes"}, 22, "KAFKA_NUM_PARTITIONS: a bool"),
+        ({"broker": "1"}, 22, "KAFKA_BROKER_RACK: a number"),
+        ({"broker": "yes"}, 22, "KAFKA_BROKER_RACK: a bool"),
         ({"client": "on"}, 36, "RETRIES: a bool"),
         ({"client": "-1.5e3"}, 36, "RETRIES: a number"),
         ({"init": "0x10"}, 9, "SECONDS: a number"),
-        ({"broker": "[to be filled in]"}, 22, "KAFKA_NUM_PARTITIONS: a list"),
-        ({"broker": "{partitions: 1}"}, 22, "KAFKA_NUM_PARTITIONS: a map"),
-        ({"broker": "&count 3"}, 22, "KAFKA_NUM_PARTITIONS: a number"),
-        ({"broker": "n"}, 22, "KAFKA_NUM_PARTITIONS: a bool"),
+        ({"broker": "[to be filled in]"}, 22, "KAFKA_BROKER_RACK: a list"),
+        ({"broker": "{partitions: 1}"}, 22, "KAFKA_BROKER_RACK: a map"),
+        ({"broker": "&count 3"}, 22, "KAFKA_BROKER_RACK: a number"),
+        ({"broker": "n"}, 22, "KAFKA_BROKER_RACK: a bool"),
     ],
 )
 def test_kubernetes_refuses_a_value_that_is_not_text(
@@ -107,7 +107,7 @@ def test_several_values_of_a_container_are_one_finding(tmp_path: Path) -> None:
         ("app/main", 36),
     ]
     expected = "KAFKA_NODE_ID, KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR: a number; "
-    assert f"{expected}KAFKA_NUM_PARTITIONS: a bool" in mistakes[1].finding.observed
+    assert f"{expected}KAFKA_BROKER_RACK: a bool" in mistakes[1].finding.observed
 
 
 def test_a_patch_without_image_is_not_checked(tmp_path: Path) -> None:
