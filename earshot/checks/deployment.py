@@ -87,8 +87,8 @@ class _Check:
         clients = tuple(
             finding
             for service in services
-            if service.is_plain and not service.files and service.name not in kafka
-            for finding in kl014_clients.refusals(service.name, service.container)
+            if service.name not in kafka
+            for finding in _client_refusals(service)
         )
         of_kafka = {*by_service, *(client.service for client in whole.bootstraps)}
         networks = tuple(
@@ -106,6 +106,17 @@ class _Check:
         if id(service) not in self._results:
             self._results[id(service)] = service, *problems(service)
         return self._results[id(service)][1:]
+
+
+def _client_refusals(service: Service) -> Iterator[Finding]:
+    if service.is_plain and not service.files:
+        yield from kl014_clients.refusals(service.name, service.container)
+
+
+def has_refused_client(services: Iterable[Service]) -> bool:
+    """Whether a client with variables does not start. A container without any may only be the
+    source of files (`docker cp`)."""
+    return any(service.container.env and any(_client_refusals(service)) for service in services)
 
 
 def _lost_zookeepers(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from earshot.checks.deployment import advice_on_services, mistakes
+from earshot.checks.deployment import advice_on_services, has_refused_client, mistakes
 from earshot.errors import EarshotError
 from earshot.lint import other_files
 from earshot.lint.compose_files import check_compose
@@ -69,7 +69,7 @@ def _containers(script: Script, text: str, file: Path, options: FileOptions) -> 
     file_name = str(file)
     started = started_containers(script, beside(file))
     services = tuple(replace(service, release=options.release) for service in started.services)
-    is_alone = not started.not_read and bootstraps_alone(services)
+    is_alone = not started.not_read and (bootstraps_alone(services) or has_refused_client(services))
     if not (is_alone or brokers_among(services) or redpanda_among(services)):
         return FileReport(file_name, "", unchecked=(*started.not_read, _NO_BROKER))
     findings = mistakes(services)

@@ -123,6 +123,25 @@ def test_options_after_the_image_are_the_containers_command(
     assert rules(tmp_path, f"docker run -d {words}\n") == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("docker run -e GROUP_ID=1 --link kafka debezium/connect:2.7", [("KL014", "error")]),
+        ("docker run -e CONNECT_GROUP_ID=1 confluentinc/cp-kafka-connect:7.6.0",
+         [("KL014", "error")]),
+        ("docker run -e GROUP_ID=1 -e BOOTSTRAP_SERVERS=kafka:9092 debezium/connect:2.7", []),
+        # no container that is meant to run
+        ("docker create --name files confluentinc/cp-kafka-connect:7.6.0", []),
+        ("docker run -e GROUP_ID=1 debezium/connect:2.7 ls", []),
+        ("docker run -e GROUP_ID=1 --env-file connect.env debezium/connect:2.7", []),
+    ],
+)  # fmt: skip
+def test_a_lone_client_without_an_address_is_checked(
+    tmp_path: Path, text: str, expected: list[tuple[str, str]]
+) -> None:
+    assert rules(tmp_path, f"{text}\n") == expected
+
+
 def test_a_value_after_the_image_is_not_shown(tmp_path: Path) -> None:
     text = "docker run apache/kafka:4.1.1 -eKAFKA_PASSWORD=hidden -e KAFKA_NODE_ID=1\n"
     (mistake,) = check(write(tmp_path, "start.sh", text), {}).mistakes
