@@ -154,6 +154,8 @@ def _repeated(text: str, file_name: str) -> Iterator[Finding]:
 def _misspelt(compose: Compose, services: Sequence[Service]) -> Iterator[Finding]:
     """A finding for the first key of a broker or client that no service may have: Compose refuses
     the file."""
+    if not compose.misspelt:
+        return
     of_kafka = {service.name for service in (*brokers_among(services), *redpanda_among(services))}
     of_kafka |= {client.service for client in bootstraps(services, of_kafka)}
     misspelt = (entry for entry in compose.misspelt if entry[0] in of_kafka)
