@@ -145,7 +145,12 @@ def test_each_mistake_has_one_error(changes: dict[str, Any], problem: str) -> No
 
 
 def test_all_mistakes_are_in_one_error() -> None:
-    wrong = {"serviceName": 5, "vpcId": None, "subnets": "subnet-0123abcd", "zone": "a b"}
+    wrong: dict[str, Any] = {
+        "serviceName": 5,
+        "vpcId": None,
+        "subnets": "subnet-0123abcd",
+        "zone": "a b",
+    }
     with pytest.raises(InputPropertiesError) as refused:
         constructed_endpoint(**wrong, contract={}, vpcID="vpc-0123abcd")
     lines = str(refused.value).splitlines()
