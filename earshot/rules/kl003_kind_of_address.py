@@ -25,13 +25,19 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         host = str(listener.host)
         evidence = facts.evidence_for(listener, scope)
         location = location_of(scope, facts.placement)
-        for text in facts.advertised_addresses(listener, scope):
-            kind = kind_of(text)
-            severity = _severity(kind, scope, location)
-            if kind in _CONFINED and listener.front is not None and listener.front.group:
-                continue  # the stack's own balancer, which is internal on purpose
-            if severity is None:
-                continue
+        addresses = facts.advertised_addresses(listener, scope)
+        kinds = [(kind_of(text), text) for text in addresses]
+        if listener.front is not None and listener.front.group:
+            # the stack's own balancer, which is internal on purpose
+            kinds = [(kind, text) for kind, text in kinds if kind not in _CONFINED]
+        graded = [
+            (severity, kind, text)
+            for kind, text in kinds
+            if (severity := _severity(kind, scope, location)) is not None
+        ]
+        # localhost and 127.0.0.1 are one mistake, and an error is reported before a warning
+        graded.sort(key=lambda entry: entry[0] is not Severity.ERROR)
+        for severity, kind, text in graded[:1]:
             name = bracketed(text) if text == host else f"{host}, which resolves to {text}"
             yield RULE.finding(
                 f"advertises {name}, {kind}: {TABLE[kind].note}",
@@ -43,7 +49,6 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
                 remedy=_remedy(kind, scope),
                 severity=severity,
             )
-            break  # localhost and 127.0.0.1 are one mistake
 
 
 def _severity(kind: NameKind, scope: Scope, location: ClientLocation) -> Severity | None:
