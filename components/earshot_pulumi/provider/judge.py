@@ -165,7 +165,10 @@ def _are_texts(value: object) -> bool:
 
 
 def _judged(inputs: Properties, show: Show) -> tuple[ClusterPlan, Iterable[Finding]]:
-    config = read_config(inputs.get("policy") or {})
+    try:
+        config = read_config(inputs.get("policy") or {})
+    except ValueError as error:
+        raise ValueError(f"policy: {error}") from None
     document = {key: _marked(value, PREVIEW_UNKNOWN) for key, value in inputs.items()}
     gate = GateInputs.read(document, _marked(inputs.get("containers", {}), None))
     result = gate.check(config.names)
