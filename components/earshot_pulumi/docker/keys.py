@@ -39,6 +39,7 @@ class DockerKeysKind(Kind):
     """
 
     ID_IN = "volume"
+    OWNS = ("host", "volume")
     DECISIVE = ("host", "volume", "folder", "image", "store", "certificate")
     interrupted = (
         "interrupted while keys were written: the node's running container still has its own; the "

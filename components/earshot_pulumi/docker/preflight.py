@@ -105,6 +105,7 @@ class EnginePreflightKind(Kind):
     """
 
     ID_IN = "deployment"
+    OWNS = ("state_dir",)
     interrupted = (
         "interrupted before a container was changed: images may be missing, and containers of "
         "removed brokers may be stopped; the next `pulumi up` continues from there"

@@ -349,6 +349,13 @@ def test_every_resource_that_components_make_has_a_kind() -> None:
     assert {subclass.__name__ for subclass in descendants(EarshotResource)} == parts.PUBLIC.keys()
 
 
+@pytest.mark.parametrize("name", parts.kinds())
+def test_every_kind_that_removes_something_says_what_it_owns(name: str) -> None:
+    """Else `pulumi up --target-replace` would remove what the replacement uses."""
+    kind = parts.kind(type_token(name))
+    assert kind.OWNS or type(kind).delete is Kind.delete
+
+
 def descendants(kind: type) -> Iterator[type]:
     """The subclasses of ``kind`` in the package, and theirs."""
     subclass: type
