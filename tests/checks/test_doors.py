@@ -134,7 +134,9 @@ def compose(boxes: Iterable[Box], *, env_file: bool = False) -> tuple[Service, .
             section["networks"] = {net: {"aliases": list(box.aliases)} for net in box.networks}
             networks |= {*box.networks}
         services[box.name] = section
-    text = yaml.safe_dump({"services": services, "networks": dict.fromkeys(networks)})
+    # the networks of a program have names of their own, too
+    named_networks = {net: {"name": net} for net in sorted(networks)}
+    text = yaml.safe_dump({"services": services, "networks": named_networks})
     return read_compose(text, "compose.yaml", {}, files.__getitem__, lenient=True).services
 
 
