@@ -48,8 +48,9 @@ class Ground:
 @pytest.fixture
 def ground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ground:
     ground = Ground(tmp_path)
-    no_containers = SimpleNamespace(list=lambda **_: [])
-    monkeypatch.setattr(Engines, "of", lambda *_: SimpleNamespace(containers=no_containers))
+    nothing = SimpleNamespace(list=lambda **_: [])
+    engine = SimpleNamespace(containers=nothing, networks=nothing)
+    monkeypatch.setattr(Engines, "of", lambda *_: engine)
     monkeypatch.setattr(on_engines, "look", lambda *_: ground.objects)
     monkeypatch.setattr(on_engines, "problems", lambda *_: ())
     monkeypatch.setattr(images, "absent", lambda *_: [])
