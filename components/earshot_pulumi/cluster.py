@@ -164,8 +164,11 @@ class Cluster(pulumi.ComponentResource):
         cluster.
         """
         secret_args = {key: value for key, value in args.items() if key in SECRET_INPUTS}
+        shown_args = pulumi.Output.from_input(
+            {key: value for key, value in args.items() if key not in SECRET_INPUTS}
+        )
         later: Any = pulumi.Output.all(
-            {key: value for key, value in args.items() if key not in SECRET_INPUTS},
+            shown_args,
             pulumi.Output.unsecret(pulumi.Output.from_input(secret_args)),
             {} if provider is None else {"provider": settings_of(provider)},
         )
@@ -187,6 +190,8 @@ class Cluster(pulumi.ComponentResource):
                 text = f"not known in this preview: {', '.join(markers.paths)}"
                 pulumi.log.info(text, self)
                 transformations.append(markers.transformation)
+            if await shown_args.is_secret():
+                transformations.append(_all_secret)
             options = pulumi.ResourceOptions(parent=self, transformations=transformations)
             own_provider = GivenProvider(provider, settings) if provider else None
             created = self._made_now(name, markers.placed(inputs), options, own_provider)
@@ -242,6 +247,18 @@ def _waiting_for(resources: Sequence[pulumi.Resource]) -> pulumi.ResourceTransfo
         return pulumi.ResourceTransformationResult(args.props, opts)
 
     return wait
+
+
+def _all_secret(
+    args: pulumi.ResourceTransformationArgs,
+) -> pulumi.ResourceTransformationResult:
+    """Makes all inputs of a child secrets: it is unknown in which ones a secret of the program is,
+    as they are plain values."""
+    secrets = {
+        key: value if value is None else pulumi.Output.secret(value)
+        for key, value in dict(args.props).items()
+    }
+    return pulumi.ResourceTransformationResult(secrets, args.opts)
 
 
 def _as_inputs(args: Inputs) -> Properties:

@@ -108,6 +108,22 @@ def test_settings_are_secrets_wherever_pulumi_keeps_them() -> None:
         assert [it.urn for it in engine.seen if text in visible(it.request)] == []
 
 
+def test_other_inputs_that_the_program_marks_are_secrets_in_all_resources() -> None:
+    host = pulumi.Output.secret("kafka.example.com")
+    policy = {"names": {"waived": {"kafka.example.com": pulumi.Output.secret("planted")}}}
+    local_engine, _ = in_program("a", a=on_port(19000, external_host=host, policy=policy))
+    archive = {**SMALLEST, "archive": lambda: pulumi.Output.secret(ARCHIVE)}
+    aws_engine, _ = constructed("AwsCluster", archive)
+    for engine, texts in (
+        (local_engine, ("kafka.example.com:", "planted")),
+        (aws_engine, (ARCHIVE["url"], ARCHIVE["sha512"])),
+    ):
+        for text in texts:
+            assert [it.urn for it in engine.seen if text in visible(it.request)] == []
+    plain_engine, _ = in_program("a", a=on_port(19000, external_host=pulumi.Output.from_input("x")))
+    assert secret_inputs(plain_engine.one("earshot:index:Validation").request) == set()
+
+
 def test_outputs_are_what_clients_need() -> None:
     engine, outputs = constructed("AwsCluster", {**SMALLEST, **PUBLIC})
     contract = Contract.model_validate(outputs["contract"])
