@@ -52,7 +52,12 @@ from earshot.topology.container import (
 from earshot.yaml.document import read_yaml_texts
 from earshot.yaml.tags import untagged, without
 
-_OPTION = re.compile(r"--[a-z-]+|-[A-Za-z]", re.ASCII)
+_OPTION = re.compile(
+    r"--(?:add-host|detach|env|env-file|hostname|link|name|net|network|publish|restart|rm|volume)"
+    r"(?==|$)|-[dit]+$|-[epv]",
+    re.ASCII,
+)
+"""An option of `docker run` that no image takes."""
 LISTENERS = re.compile(r"^[ \t]*(?:advertised\.)?listeners[ \t]*[=:]", re.MULTILINE)
 """A setting that shows a broker's properties file."""
 BASE_FILE = "the file that it is laid over"
@@ -90,8 +95,8 @@ class Service:
 
     @property
     def option_as_program(self) -> str:
-        """The option with which the command of a Kafka image begins; such an image runs the first
-        word, and does not start."""
+        """The option of `docker run` with which the command of a Kafka image begins; such an image
+        runs the first word, and does not start."""
         if self.is_built or self.container.family is Family.UNKNOWN:
             return ""
         option = _OPTION.match((*self.command, "")[0])

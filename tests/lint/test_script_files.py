@@ -114,6 +114,7 @@ def test_scripts_of_windows_are_checked(tmp_path: Path, name: str, mark: str) ->
          [("KL014", "error")]),
         # the arguments of another program, and of the unknown one in another image
         ("--entrypoint sh apache/kafka:4.1.1 -c date", []),
+        ("registry.example.org/apache/kafka:4.1.1 --config /own.properties", []),
         ("registry.example.org/broker -e KAFKA_LISTENERS=PLAINTEXT://:9092", []),
     ],
 )  # fmt: skip
