@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 PREFIX: Final = "earshot-spark-"
 LOCK: Final = "lock"
+LOOPBACK: Final = "127.0.0.1"
 START_SECONDS: Final = 120.0
 """Time limit for the JVM to open its gateway."""
 _NOISE_PREFIXES: Final = (
@@ -53,13 +54,17 @@ class Jvm:
         command = [str(home / "bin" / "spark-submit")]
         command += [word for key in settings for word in ("--conf", f"{key}={settings[key]}")]
         options = f"{os.environ.get('JDK_JAVA_OPTIONS', '')} -Djava.io.tmpdir={self.directory}"
-        environment = jvm_environment() | {
-            "JDK_JAVA_OPTIONS": options.strip(),
-            "JAVA_HOME": str(java.home),
-            "SPARK_HOME": str(home),
-            "SPARK_CONNECT_MODE": "0",
-            "_PYSPARK_DRIVER_CONN_INFO_PATH": str(self._gateway_file),
-        }
+        environment = (
+            _own_address(conf)
+            | jvm_environment()
+            | {
+                "JDK_JAVA_OPTIONS": options.strip(),
+                "JAVA_HOME": str(java.home),
+                "SPARK_HOME": str(home),
+                "SPARK_CONNECT_MODE": "0",
+                "_PYSPARK_DRIVER_CONN_INFO_PATH": str(self._gateway_file),
+            }
+        )
         with (self.directory / "log").open("wb") as log:
             self._process = subprocess.Popen(
                 [*command, "pyspark-shell"],
@@ -158,6 +163,12 @@ def full_disk_remedy(reason: str) -> str:
         return ""
     folder = tempfile.gettempdir()
     return f"free space on the disk of {folder}, or set TMPDIR to a folder on another disk"
+
+
+def _own_address(conf: Mapping[str, str]) -> dict[str, str]:
+    """The variable with which Spark does not look this machine's own name up, if it needs none."""
+    host = conf.get("spark.driver.host", "")
+    return {"SPARK_LOCAL_IP": host} if host == LOOPBACK else {}
 
 
 @contextlib.contextmanager

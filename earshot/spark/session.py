@@ -23,7 +23,7 @@ from earshot.extras import folder_of
 from earshot.jvm.archive import QUICK_START, Recording, recording, start_options
 from earshot.jvm.jars import spark_connector_jars, spark_jars
 from earshot.jvm.java import find_java
-from earshot.spark.jvm import Jvm, full_disk_remedy
+from earshot.spark.jvm import LOOPBACK, Jvm, full_disk_remedy
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -286,8 +286,8 @@ def _conf(
         return conf | CLUSTER_OPTIONS | dict(user_conf)
     local = {
         # this machine's own name need not resolve
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": LOOPBACK,
+        "spark.driver.bindAddress": LOOPBACK,
     }
     # `local-cluster[...]` has executors, which would need the secret
     return (

@@ -214,6 +214,31 @@ def test_an_unused_jvm_ends_well_or_not(tmp_path: Path, script: str, ended_well:
         jvm.end()
 
 
+@pytest.mark.parametrize(("host", "variable", "address"), [
+    ("127.0.0.1", "", "127.0.0.1"),
+    ("127.0.0.1", "192.0.2.1", "192.0.2.1"),
+    ("", "", "none"),
+    ("driver.example", "", "none"),
+])  # fmt: skip
+def test_the_machine_s_own_name_need_not_resolve(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, host: str, variable: str, address: str
+) -> None:
+    """Spark looks it up at its start, unless SPARK_LOCAL_IP has an address; a user's counts."""
+    monkeypatch.delenv("SPARK_LOCAL_IP", raising=False)
+    if variable:
+        monkeypatch.setenv("SPARK_LOCAL_IP", variable)
+    submit = tmp_path / "bin" / "spark-submit"
+    submit.parent.mkdir()
+    submit.write_text('#!/bin/sh\necho "${SPARK_LOCAL_IP-none}"\n')
+    submit.chmod(0o755)
+    conf = {"spark.driver.host": host} if host else {}
+    jvm = Jvm(tmp_path, Java(tmp_path, tmp_path / "bin" / "java", "17.0.1"), conf)
+    try:
+        assert jvm.exit(10) and (jvm.directory / "log").read_text() == f"{address}\n"
+    finally:
+        jvm.end()
+
+
 class RecordingDouble:
     """A double of the recording of a class archive, on a full disk."""
 
