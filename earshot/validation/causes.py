@@ -62,6 +62,11 @@ _LOOPBACK = (NameKind.LOCALHOST, NameKind.LOOPBACK_ADDRESS)
 _CONTAINER = (NameKind.SINGLE_LABEL, NameKind.CONTAINER_ID, NameKind.DOCKER_HOST)
 _VPC = (NameKind.EC2_PRIVATE, NameKind.EC2_RESOURCE)
 _RESOLVES = "{host} resolves for the clients of {listener}"
+_ALWAYS_RESOLVES = "{host} resolves at every lookup"
+_COMPARE_SERVERS = (
+    "compare the answers of this machine's DNS servers for {host}: it resolved a moment before, so "
+    "one of them lacks the name, or fails"
+)
 _ADVERTISE = (
     "let {broker} advertise to {listener} a name that its clients resolve: `advertised` of "
     "the listener in the stack file, or advertised.listeners"
@@ -243,6 +248,7 @@ TABLE: Final[tuple[CauseRow, ...]] = (
         "allow this user Write on topics that begin with __earshot-"),
     _produce("large-lost", "large-packets", "{broker} acknowledges large records like small ones",
         _LARGE_PACKETS),
+    _produce("unresolvable", "unsteady-name", _ALWAYS_RESOLVES, _COMPARE_SERVERS),
     _produce(ANY, "not-acknowledged", _ACKNOWLEDGES,
         "see the log and the load of {broker}: it answers, but does not accept a record in time"),
     _consume("corrupt", "corrupt", _RETURNS,
@@ -251,6 +257,7 @@ TABLE: Final[tuple[CauseRow, ...]] = (
         "allow this user Read on topics that begin with __earshot-"),
     _consume("large-lost", "large-packets", "{broker} returns large records like small ones",
         _LARGE_PACKETS),
+    _consume("unresolvable", "unsteady-name", _ALWAYS_RESOLVES, _COMPARE_SERVERS),
     _consume(ANY, "not-returned", _RETURNS,
         "see the log of {broker}: it acknowledged the record and does not return it"),
 )

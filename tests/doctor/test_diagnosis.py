@@ -155,11 +155,13 @@ ALERT = Failure("tls", "alert")
         # the record
         (not_acknowledged("timeout"), "pppppfs", "not-acknowledged"),
         (not_acknowledged("misrouted"), "pppppfs", "misrouted"),
+        (not_acknowledged("unresolvable"), "pppppfs", "unsteady-name"),
         (not_acknowledged("no-quorum"), "pppppfs", "no-quorum"),
         (not_acknowledged("large-lost"), "pppppfs", "large-packets"),
         (UNSENT, "pppppfs", "not-acknowledged"),
         ({"consumed": Failure("corrupt", "x")}, "ppppppf", "corrupt"),
         ({"consumed": Failure("large-lost", "x")}, "ppppppf", "large-packets"),
+        ({"consumed": Failure("unresolvable", "x")}, "ppppppf", "unsteady-name"),
         ({"consumed": None}, "ppppppf", "not-returned"),
     ],
 )
