@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
-import shutil
 import struct
 import subprocess
 import tempfile
@@ -19,16 +17,16 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final
 
 from earshot.errors import EarshotError
+from earshot.files.temporary import TemporaryFolder
 from earshot.jvm.java import Java, jvm_environment
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaGateway
 
 PREFIX: Final = "earshot-spark-"
-LOCK: Final = "lock"
 LOOPBACK: Final = "127.0.0.1"
 START_SECONDS: Final = 120.0
 """Time limit for the JVM to open its gateway."""
@@ -45,9 +43,8 @@ class Jvm:
     """A running spark-submit, with a temporary directory for all its files."""
 
     def __init__(self, home: Path, java: Java, conf: Mapping[str, str]) -> None:
-        remove_abandoned()
-        self.directory = Path(tempfile.mkdtemp(prefix=PREFIX))
-        self._lock = locked_file(self.directory)
+        self._folder = TemporaryFolder(PREFIX)
+        self.directory = self._folder.path
         self._gateway_file = self.directory / "gateway"
         self._ended = threading.Event()
         settings = {"spark.local.dir": str(self.directory)} | dict(conf)
@@ -133,28 +130,7 @@ class Jvm:
         with contextlib.suppress(OSError):
             if self._process.stdin is not None:
                 self._process.stdin.close()
-        shutil.rmtree(self.directory, ignore_errors=True)
-        self._lock.close()
-
-
-def locked_file(directory: Path) -> IO[bytes]:
-    """A file in ``directory``, locked by this process until the process ends."""
-    new_path = directory / f"{LOCK}.new"
-    file = new_path.open("wb")
-    fcntl.flock(file, fcntl.LOCK_EX)
-    new_path.rename(directory / LOCK)  # after locking, so that the file is never seen unlocked
-    return file
-
-
-def remove_abandoned() -> None:
-    """Removes the directories of this user's JVMs whose parent process was killed. They may
-    contain client properties."""
-    for directory in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        with contextlib.suppress(OSError):  # locked, or of an earlier release
-            if directory.lstat().st_uid == os.geteuid() and not directory.is_symlink():
-                with (directory / LOCK).open("rb") as file:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    shutil.rmtree(directory, ignore_errors=True)
+        self._folder.remove()
 
 
 def full_disk_remedy(reason: str) -> str:

@@ -1,7 +1,5 @@
 import logging
 import re
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +9,7 @@ import pytest
 from earshot.errors import EarshotError
 from earshot.jvm.java import Java
 from earshot.spark import session as spark_session
-from earshot.spark.jvm import PREFIX, Jvm, full_disk_remedy, locked_file, remove_abandoned
+from earshot.spark.jvm import Jvm, full_disk_remedy
 from earshot.spark.session import (
     AUTHENTICATION,
     SMALL_JOB,
@@ -303,19 +301,3 @@ def test_a_full_disk_names_its_folder(tmp_path: Path, monkeypatch: pytest.Monkey
     remedy = full_disk_remedy("java.io.IOException: No space left on device")
     assert remedy.startswith(f"free space on the disk of {tmp_path}, or set TMPDIR")
     assert full_disk_remedy("java.io.IOException: refused") == ""
-
-
-def test_leftovers_of_killed_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    names = ("running", "killed", "earlier")
-    running, killed, earlier = (tmp_path / f"{PREFIX}{name}" for name in names)
-    for directory in (running, killed, earlier):
-        directory.mkdir()
-    (tmp_path / f"{PREFIX}link").symlink_to(earlier)
-    code = "import sys; from pathlib import Path; from earshot.spark.jvm import locked_file; "
-    code += "file = locked_file(Path(sys.argv[1])); import os; os._exit(1)"
-    subprocess.run([sys.executable, "-c", code, str(killed)], check=False)
-    assert (killed / "lock").exists()
-    with locked_file(running):
-        remove_abandoned()
-        assert running.exists() and earlier.exists() and not killed.exists()

@@ -5,7 +5,6 @@ module does not postpone annotations.
 """
 
 import os
-import tempfile
 import time
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
@@ -17,6 +16,7 @@ from pydantic import ValidationError
 from earshot.doctor.doctor import examine
 from earshot.errors import EarshotError
 from earshot.extras import folder_of
+from earshot.files.temporary import TemporaryFolder
 from earshot.listeners.problems import describe, shown, unknown_key
 from earshot.listeners.properties import NodeSettings, write_properties
 from earshot.listeners.terms import CLIENT_SCOPES
@@ -123,8 +123,8 @@ class ProofKind(Kind):
         scopes = news.get("scopes") or list(whole_contract.scopes)
         contract = _of_scopes(whole_contract, scopes)
         _wait_until_up(operation, contract, news)
-        with tempfile.TemporaryDirectory(prefix="earshot-proof-") as folder:
-            report = _prove(operation, Path(folder), contract, news)
+        with TemporaryFolder("earshot-proof-") as folder:
+            report = _prove(operation, folder.path, contract, news)
         proved_names = {listener.name for listener in contract.listeners}
         unproved_names = [
             listener.name
