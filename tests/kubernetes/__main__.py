@@ -12,6 +12,7 @@ from tests.kubernetes.compare import compare_with_model
 from tests.kubernetes.generate import topology
 from tests.kubernetes.judge import AT_ONCE, judge
 from tests.topologies.compare import Outcome
+from toolchain.command import end_on_sigterm
 
 SHOWN = 12
 MODES = ("iptables", "nftables")
@@ -25,6 +26,7 @@ def main() -> int:
     parser.add_argument("--mode", choices=MODES, help="of kube-proxy; half of each without it")
     parser.add_argument("--keep", type=Path, help="a folder for manifests that differ")
     options = parser.parse_args()
+    end_on_sigterm()
     if (reason := parts.hindrance()) is not None:
         print(reason, file=sys.stderr)
         return 2

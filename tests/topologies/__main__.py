@@ -17,6 +17,7 @@ from tests.topologies.engine import Judge, judge
 from tests.topologies.generate import Topology, topology
 from tests.topologies.kafka import compare_with_kafka, kafka_topology
 from tests.topologies.two_hosts import compare_on_two, names_of, two_hosts
+from toolchain.command import end_on_sigterm
 
 AT_ONCE = 8
 KAFKA_AT_ONCE = 3
@@ -36,6 +37,7 @@ def main() -> int:
     parser.add_argument("--two-hosts", action="store_true", help="all on two Docker hosts")
     parser.add_argument("--keep", type=Path, help="a folder for topologies that differ")
     options = parser.parse_args()
+    end_on_sigterm()
     os.environ.setdefault(WANTED, "1")
 
     total, wrong_count, start_time = Outcome(), 0, time.monotonic()
