@@ -15,7 +15,7 @@ from earshot.files import umask
 from earshot.files.reading import content_of, read_bytes
 from earshot.files.stack_files import PRIVATE, current_folder, own_or_templates, stack_name
 from earshot.listeners.security import FOLDER, VALIDATOR_FILE
-from earshot.yaml.document import read_yaml
+from earshot.yaml_reading.document import read_yaml
 
 if TYPE_CHECKING:
     from earshot.config.document import Spec

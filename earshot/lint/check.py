@@ -21,8 +21,8 @@ from earshot.sources.compose import is_compose, may_be_merged
 from earshot.sources.drop_ins import is_drop_in, units_of
 from earshot.sources.files import text_of
 from earshot.sources.user_data import is_user_data
-from earshot.yaml.document import read_yaml_documents, read_yaml_texts
-from earshot.yaml.tags import untagged
+from earshot.yaml_reading.document import read_yaml_documents, read_yaml_texts
+from earshot.yaml_reading.tags import untagged
 
 _BOUNDARY = re.compile(r"(?:---|\.\.\.)[ \t]*")
 """A line that begins or ends a document."""

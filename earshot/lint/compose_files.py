@@ -27,7 +27,7 @@ from earshot.sources.files import beside, text_of, variables_for
 from earshot.sources.open_listeners import open_listeners
 from earshot.sources.other_images import may_be_broker
 from earshot.sources.redpanda import redpanda_among
-from earshot.yaml.document import repeated_keys
+from earshot.yaml_reading.document import repeated_keys
 
 NOT_COMPOSE = ("is not a Compose file",)
 _REDPANDA_KEY = re.compile(r"^redpanda:", re.MULTILINE)

@@ -17,7 +17,7 @@ from earshot.topology.names import HOST, OUTSIDE
 from earshot.topology.pods import PodDeployment
 from earshot.topology.walk import Walk, clients_by_published_ports, walk
 from earshot.topology.ways import Answer, Hop
-from earshot.yaml.document import read_yaml_documents
+from earshot.yaml_reading.document import read_yaml_documents
 
 MACHINE = "host"
 """The name of the machine as a client, which connects to published ports."""

@@ -21,8 +21,8 @@ from earshot.lint.model import FileReport
 from earshot.sources.drop_ins import is_drop_in, units_of
 from earshot.sources.files import text_of, variables_for
 from earshot.sources.values import as_map, text_in
-from earshot.yaml.document import read_yaml_texts
-from earshot.yaml.tags import untagged
+from earshot.yaml_reading.document import read_yaml_texts
+from earshot.yaml_reading.tags import untagged
 
 MAX_BYTES = 2_000_000
 """Larger files in a folder are skipped as data. A file that the user names is always checked."""

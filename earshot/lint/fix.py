@@ -17,7 +17,7 @@ from earshot.lint.model import FileReport, Mistake
 from earshot.lint.source_lines import masked
 from earshot.rules.registry import Finding, LineToWrite
 from earshot.sources.compose_ports import read_port
-from earshot.yaml.document import read_yaml_texts, yaml_nodes
+from earshot.yaml_reading.document import read_yaml_texts, yaml_nodes
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./:@,\[\]-]*", re.ASCII)
 _QUOTED = re.compile(r"[^\"'\\\n\r]*")

@@ -11,8 +11,8 @@ import yaml
 from earshot.lint.model import Place
 from earshot.listeners.images import spellings
 from earshot.rules.registry import Finding
-from earshot.yaml.document import yaml_nodes, yaml_nodes_of_documents
-from earshot.yaml.tags import key_text
+from earshot.yaml_reading.document import yaml_nodes, yaml_nodes_of_documents
+from earshot.yaml_reading.tags import key_text
 
 if TYPE_CHECKING:
     from earshot.sources.pod_variables import Keys

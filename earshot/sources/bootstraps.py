@@ -27,7 +27,7 @@ from earshot.sources.compose import Service
 from earshot.topology.broker import Bootstrap, Broker
 from earshot.topology.container import is_loopback
 from earshot.topology.msk import is_msk_broker
-from earshot.yaml.document import read_yaml_texts
+from earshot.yaml_reading.document import read_yaml_texts
 
 _SETTING = re.compile(
     r"(?:.*[_.\-])?(?:BOOTSTRAP[_.\-]?(?:SERVERS?|BROKERS?)|BROKERCONNECT|BROKER[_.\-]LIST"

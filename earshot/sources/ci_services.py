@@ -20,7 +20,7 @@ from earshot.sources.compose_ports import read_known_ports
 from earshot.sources.pod_variables import Keys
 from earshot.sources.values import as_map, list_of
 from earshot.topology.container import HOST_NETWORK, Container, JoinedNetwork
-from earshot.yaml.tags import UnknownValue
+from earshot.yaml_reading.tags import UnknownValue
 
 STEPS = "steps"
 """The name of the service that represents a GitHub job's own commands on the machine."""

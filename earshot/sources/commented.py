@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import yaml
 
-from earshot.yaml.document import yaml_nodes
+from earshot.yaml_reading.document import yaml_nodes
 
 _ENTRY = re.compile(
     r"^[ \t]*#[# \t]*(?:-[ \t]+)?[\"']?(?P<name>[A-Z][A-Z0-9_]{0,40}ADVERTISED_[A-Z_]{1,40})"

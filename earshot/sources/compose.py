@@ -49,8 +49,8 @@ from earshot.topology.container import (
     configures_proxy,
     may_be_configuration,
 )
-from earshot.yaml.document import read_yaml_texts
-from earshot.yaml.tags import untagged, without
+from earshot.yaml_reading.document import read_yaml_texts
+from earshot.yaml_reading.tags import untagged, without
 
 _OPTION = re.compile(
     r"--(?:add-host|detach|env|env-file|hostname|link|name|net|network|publish|restart|rm|volume)"

@@ -23,8 +23,8 @@ from earshot.sources.compose_sections import (
     with_inline,
 )
 from earshot.sources.substitution import Variables
-from earshot.yaml.document import read_yaml_texts
-from earshot.yaml.tags import Keys, UnknownValue, tagged, untagged, without
+from earshot.yaml_reading.document import read_yaml_texts
+from earshot.yaml_reading.tags import Keys, UnknownValue, tagged, untagged, without
 
 Read = Callable[[str], str]
 """The text of a file; raises OSError."""

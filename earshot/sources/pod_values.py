@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import yaml
 
 from earshot.sources.pod_variables import Keys
-from earshot.yaml.document import yaml_nodes_of_documents
+from earshot.yaml_reading.document import yaml_nodes_of_documents
 
 _TAG = "tag:yaml.org,2002:"
 _NUMBER = re.compile(

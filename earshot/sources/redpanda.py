@@ -16,7 +16,7 @@ from earshot.listeners.placeholders import is_known
 from earshot.sources.compose import Service
 from earshot.sources.values import as_map
 from earshot.topology.broker import Broker, Endpoint
-from earshot.yaml.document import read_yaml_texts
+from earshot.yaml_reading.document import read_yaml_texts
 
 _IMAGE = re.compile(r"(?:.*/)?(?:redpandadata|vectorized|redpanda-data)/redpanda(?:-[a-z]+)*")
 _STARTS = re.compile(r"(?<![\w-])start(?![\w-])", re.ASCII)

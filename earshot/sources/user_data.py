@@ -21,7 +21,7 @@ from earshot.listeners.listed import by_key
 from earshot.listeners.properties import NodeSettings, read_properties
 from earshot.listeners.secrets import MASK, before_secret, without_secrets
 from earshot.sources.values import list_of
-from earshot.yaml.document import read_cloud_config
+from earshot.yaml_reading.document import read_cloud_config
 
 PLACE = "computed-{}.invalid"
 """Placeholder for a host that an instance computes."""

@@ -6,7 +6,7 @@ import pytest
 from earshot.checks import kubernetes
 from earshot.checks.lone_settings import mistakes_in_properties
 from earshot.sources.kubernetes import read_manifest
-from earshot.yaml.document import read_yaml_documents
+from earshot.yaml_reading.document import read_yaml_documents
 from tests.rules.deployment_examples import observations
 
 PROPERTIES = """process.roles=broker,controller

@@ -4,7 +4,7 @@ import pytest
 
 from earshot.checks.kubernetes import mistakes, uses_own_service
 from earshot.sources.kubernetes import Manifest, read_manifest
-from earshot.yaml.document import read_yaml_documents
+from earshot.yaml_reading.document import read_yaml_documents
 
 BROKER = """
 apiVersion: apps/v1

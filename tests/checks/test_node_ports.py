@@ -3,7 +3,7 @@
 import pytest
 
 from earshot.checks.node_ports import repeated_node_ports
-from earshot.yaml.document import read_yaml_documents
+from earshot.yaml_reading.document import read_yaml_documents
 
 
 def service(name: str, *ports: str, type: str = "NodePort", namespace: str = "kafka") -> str:

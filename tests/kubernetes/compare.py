@@ -17,7 +17,7 @@ from earshot.topology.names import OUTSIDE, Unknown
 from earshot.topology.pods import NODE, PodDeployment, other_pod
 from earshot.topology.walk import walk, worst
 from earshot.topology.ways import Answer, Stage, Trace
-from earshot.yaml.document import read_yaml_documents
+from earshot.yaml_reading.document import read_yaml_documents
 from tests.kubernetes.api import Object
 from tests.kubernetes.generate import OTHER, Topology, replicas_of
 from tests.kubernetes.judge import Running

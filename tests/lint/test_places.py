@@ -11,7 +11,7 @@ from earshot.lint.model import Place
 from earshot.lint.places import at_paths, in_files, in_properties, of_container, of_resource
 from earshot.sources.kubernetes import read_manifest
 from earshot.sources.pod_variables import Keys
-from earshot.yaml.document import read_yaml_documents
+from earshot.yaml_reading.document import read_yaml_documents
 from tests.lint.samples import finding
 
 TEXT = """\

@@ -14,7 +14,7 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.rules.evaluate import RULES, evaluate
 from earshot.rules.registry import FindingState
 from earshot.sources.strimzi import read_strimzi
-from earshot.yaml.document import read_yaml_documents
+from earshot.yaml_reading.document import read_yaml_documents
 from tests.goldens import VARIABLE, is_golden
 from tests.rules import container_examples, deployment_examples, examples, settings_examples
 from tests.rules.examples import described, files

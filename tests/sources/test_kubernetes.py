@@ -10,7 +10,7 @@ from earshot.sources.kubernetes import Manifest, read_manifest
 from earshot.sources.pod_variables import MAX_EXPANDED, Keys
 from earshot.sources.workloads import PodContainer
 from earshot.topology.cluster import ClusterService
-from earshot.yaml.document import read_yaml_documents
+from earshot.yaml_reading.document import read_yaml_documents
 
 
 def read(text: str) -> Manifest:

@@ -10,7 +10,7 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.facts.strimzi import StrimziBroker, StrimziKafka, StrimziListener
 from earshot.rules.kl018_strimzi import RULE
 from earshot.sources.strimzi import read_strimzi
-from earshot.yaml.document import read_yaml_documents
+from earshot.yaml_reading.document import read_yaml_documents
 
 
 def read(text: str) -> tuple[StrimziKafka, ...]:

@@ -4,7 +4,7 @@ from typing import Any
 
 from earshot.user_data.cloud_config import HEADER
 from earshot.user_data.render import PROPERTIES
-from earshot.yaml.document import read_cloud_config
+from earshot.yaml_reading.document import read_cloud_config
 
 
 def files_in(text: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from earshot.errors import EarshotError
-from earshot.yaml.document import (
+from earshot.yaml_reading.document import (
     MAX_CHARACTERS,
     MAX_DEPTH,
     MAX_VALUES,
@@ -18,7 +18,7 @@ from earshot.yaml.document import (
     yaml_nodes,
     yaml_nodes_of_documents,
 )
-from earshot.yaml.tags import Overriding, Reset, UnknownValue
+from earshot.yaml_reading.tags import Overriding, Reset, UnknownValue
 from tests.raised import raised
 
 Reader = Callable[[str, str], object]

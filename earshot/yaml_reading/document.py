@@ -14,7 +14,7 @@ import yaml
 from yaml.composer import Composer
 
 from earshot.errors import EarshotError
-from earshot.yaml.tags import (
+from earshot.yaml_reading.tags import (
     Keys,
     compose_tag,
     compose_tag_or_unknown,
