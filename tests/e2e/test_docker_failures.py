@@ -291,7 +291,7 @@ def test_the_cli_ended_in_the_middle_of_an_update(lone: LoneStack, number: signa
 
 def test_settings_that_kafka_refuses_stop_no_broker(lone: LoneStack) -> None:
     old_container = lone.running
-    lone.stack.cluster["extra"] = FEW_PARTITIONS | {"num.io.threads": "abc"}
+    lone.stack.cluster["extra"] = FEW_PARTITIONS | {"background.threads": "abc"}
     try:
         refusals = [lone.stack.refusal("--skip-preview"), lone.stack.refusal(command="preview")]
     finally:
@@ -299,7 +299,7 @@ def test_settings_that_kafka_refuses_stop_no_broker(lone: LoneStack) -> None:
     for text in refusals:
         assert (
             "Kafka 4.1.1 refuses the settings of node 1: "
-            "Invalid value abc for configuration num.io.threads: Not a number of type INT" in text
+            "Invalid value abc for configuration background.threads: Not a number of type INT" in text
         ), text
         assert "map[" not in text, text
     assert lone.running == old_container
