@@ -299,7 +299,8 @@ def test_settings_that_kafka_refuses_stop_no_broker(lone: LoneStack) -> None:
     for text in refusals:
         assert (
             "Kafka 4.1.1 refuses the settings of node 1: "
-            "Invalid value abc for configuration background.threads: Not a number of type INT" in text
+            "Invalid value abc for configuration background.threads: Not a number of type INT"
+            in text
         ), text
         assert "map[" not in text, text
     assert lone.running == old_container
