@@ -51,6 +51,7 @@ def test_the_file_beside_the_templates_is_what_the_command_prints(
 ) -> None:
     assert run(["schema"]) == 0
     printed = capsys.readouterr().out
+    assert (ROOT / "template" / "stacks" / FILE.name).samefile(FILE), "a copy would grow old"
     assert FILE.read_text() == printed, "run: .venv/bin/earshot schema > stacks/earshot.schema.json"
 
 
