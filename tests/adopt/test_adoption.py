@@ -385,7 +385,8 @@ class TestProperties:
         self, advertised: str, scopes: tuple[Scope, ...]
     ) -> None:
         text = (
-            "node.id=1\nlisteners=A://:1,B://:2\nlistener.security.protocol.map=A:PLAINTEXT,B:PLAINTEXT\ninter.broker.listener.name=A\n"
+            "node.id=1\nlisteners=A://:1,B://:2\n"
+            "listener.security.protocol.map=A:PLAINTEXT,B:PLAINTEXT\ninter.broker.listener.name=A\n"
             f"advertised.listeners=A://kafka7:1,B://{advertised}:2\n"
         )
         internal_listener, advertised_listener = adopt_properties(text, "s.properties").listeners

@@ -169,11 +169,12 @@ def takes_spark_classes_from_archive() -> bool:
     all_options = start_options(java.executable, class_path)
     options = [option for option in all_options if not option.startswith("-Xlog")]
     script = (
-        "from pyspark.sql import SparkSession; import sys;s = "
-        "SparkSession.builder.master('local[1]').config('spark.driver.extraJavaOptions', "
-        "sys.argv[1]).config('spark.jars', sys.argv[2]).config('spark.ui.enabled', "
-        "'false').config('spark.driver.host', '127.0.0.1').getOrCreate();assert s.range(5).count() "
-        "== 5; s.stop()"
+        "from pyspark.sql import SparkSession; import sys;"
+        "s = SparkSession.builder.master('local[1]')"
+        ".config('spark.driver.extraJavaOptions', sys.argv[1]).config('spark.jars', sys.argv[2])"
+        ".config('spark.ui.enabled', 'false').config('spark.driver.host', '127.0.0.1')"
+        ".getOrCreate();"
+        "assert s.range(5).count() == 5; s.stop()"
     )
     log = "-Xlog:class+load=info"
     completed = subprocess.run(

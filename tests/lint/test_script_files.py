@@ -8,9 +8,10 @@ from earshot.lint.check import check
 from earshot.lint.files import choose
 
 KRAFT = (
-    "-e KAFKA_NODE_ID=1 -e KAFKA_PROCESS_ROLES=broker,controller -e "
-    "KAFKA_CONTROLLER_LISTENER_NAMES=CONTROLLER -e KAFKA_CONTROLLER_QUORUM_VOTERS=1@localhost:9093 "
-    "-e KAFKA_LISTENERS=PLAINTEXT://:9092,CONTROLLER://:9093"
+    "-e KAFKA_NODE_ID=1 -e KAFKA_PROCESS_ROLES=broker,controller"
+    " -e KAFKA_CONTROLLER_LISTENER_NAMES=CONTROLLER"
+    " -e KAFKA_CONTROLLER_QUORUM_VOTERS=1@localhost:9093"
+    " -e KAFKA_LISTENERS=PLAINTEXT://:9092,CONTROLLER://:9093"
 )
 
 

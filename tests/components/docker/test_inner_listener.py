@@ -63,8 +63,9 @@ def test_the_health_check_stays_what_containers_were_made_with() -> None:
     (*_, script) = InnerListener("h", 1, True).health()
     request = r"\x00\x00\x00\x0a\x00\x12\x00\x00\x65\x61\x72\x73\xff\xff"
     assert script == (
-        f"LC_ALL=C; exec 3<>/dev/tcp/h/1 && printf '{request}' >&3 || exit 1; for _ in 1 2 3 4 5; "
-        "do read -r -t 5 -d '' -u 3 || exit 1; [[ $REPLY == *ears ]] && exit 0; done; exit 1"
+        f"LC_ALL=C; exec 3<>/dev/tcp/h/1 && printf '{request}' >&3 || exit 1; "
+        "for _ in 1 2 3 4 5; do read -r -t 5 -d '' -u 3 || exit 1; "
+        "[[ $REPLY == *ears ]] && exit 0; done; exit 1"
     )
 
 
