@@ -40,11 +40,11 @@ __all__ = [
 ]
 _MODULES = {
     "aws.cluster": ("AwsCluster",),
-    "docker_hosts.component": ("DockerHosts", "DockerHostsArgs"),
     "aws.endpoint": ("AwsEndpoint", "AwsEndpointArgs"),
     "aws.vpc": ("AwsNetwork", "AwsNetworkArgs"),
     "cluster_args": ("AwsClusterArgs", "DockerClusterArgs", "LocalClusterArgs"),
     "docker.cluster": ("DockerCluster",),
+    "docker_hosts.component": ("DockerHosts", "DockerHostsArgs"),
     "given.listeners": ("Listeners", "ListenersArgs"),
     "given.proof": ("Proof", "ProofArgs"),
     "local.cluster": ("LocalCluster",),

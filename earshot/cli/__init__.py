@@ -69,11 +69,11 @@ def run(arguments: Sequence[str]) -> int:
         from earshot.cli.commands import app
 
         app(words, prog_name="earshot")
-    except SystemExit as left:  # the command-line library exits this way, also after Ctrl-C
-        code = left.code if isinstance(left.code, int) else int(left.code is not None)
+    except SystemExit as request:  # the command-line library exits this way, also after Ctrl-C
+        code = request.code if isinstance(request.code, int) else int(request.code is not None)
         _announce(code)
         # the reader of a help text has closed the pipe: not a fault, but the library exits with 1
-        return 0 if isinstance(left.__context__, BrokenPipeError) else code
+        return 0 if isinstance(request.__context__, BrokenPipeError) else code
     except KeyboardInterrupt:
         _announce(INTERRUPTED)
         return INTERRUPTED

@@ -45,11 +45,8 @@ def check_compose(
     """Checks ``text`` as the content of a Compose ``file``, into which the files of ``over`` (text
     and name) are merged: no other ones if it ``is_whole``. Raises EarshotError."""
     file_name = str(file)
-    if not is_compose(text, file_name):
-        return _report_without_compose(text, file_name)
-    for content, name in over:
-        if not may_be_merged(content, name):
-            return _report_without_compose(content, name)
+    for content, name in _other_files(text, file_name, over):
+        return _report_without_compose(content, name)
     compose = _compose(text, file, variables, over)
     services = _started_services(compose, options)
     if not is_whole:
@@ -96,10 +93,18 @@ def services_in(
 ) -> tuple[Service, ...]:
     """The started services of a Compose ``file`` with content ``text``, into which the files of
     ``over`` (text and name) are merged. Raises EarshotError."""
-    for content, name in ((text, str(file)), *over):
-        if not may_be_merged(content, name):
-            raise EarshotError(name, observed="is not a Compose file", allowed="a Compose file")
+    for _, name in _other_files(text, str(file), over):
+        raise EarshotError(name, observed="is not a Compose file", allowed="a Compose file")
     return _started_services(_compose(text, file, variables, over), options)
+
+
+def _other_files(
+    text: str, file_name: str, over: Sequence[tuple[str, str]]
+) -> Iterator[tuple[str, str]]:
+    """Those of the files (text and name) that are no Compose files."""
+    if not is_compose(text, file_name):
+        yield text, file_name
+    yield from (overlay for overlay in over if not may_be_merged(*overlay))
 
 
 def _compose(

@@ -23,12 +23,11 @@ from earshot_pulumi.docker import labels
 
 LIFETIME: Final = 120
 """Seconds after which such a container ends, if it is not removed before."""
-
-
-_END: Final = "\n### end of the output\n"
-_WITH_END: Final = f'"$@"; status=$?; printf %s "{_END}"; exit $status'
 TRIES: Final = 3
 """Maximum number of attempts: an engine may lose the output of a command that ends at once."""
+_END: Final = "\n### end of the output\n"
+_WITH_END: Final = f'"$@"; status=$?; printf %s "{_END}"; exit $status'
+"""The script of a shell that runs its arguments, and then prints the end mark."""
 
 
 class CommandFailed(EarshotError):

@@ -32,10 +32,8 @@ class LocalUsersKind(UsersKind):
     """Creates users through the addresses that the brokers advertise."""
 
     def access(self, props: Properties) -> Mapping[str, str]:
-        root, first_id = (
-            Project.of_program().here(Path(props["root"])),
-            next(iter(props["brokers"])),
-        )
+        root = Project.of_program().here(Path(props["root"]))
+        first_id = next(iter(props["brokers"]))
         settings = read_properties(started_with(node_directory(root, int(first_id))))
         return own_access(settings.values)
 

@@ -242,7 +242,7 @@ class Servicer(sdk.ProviderServicer):
         olds = plain_properties(request.properties) | plain_properties(request.old_inputs)
         owned = _owned(kind, olds)
         # `pulumi destroy --target` compares resources, too, but checks none
-        if kind.OWNS and owned in self._owners and owned in self._kept:
+        if owned in self._owners and owned in self._kept:
             return empty_pb2.Empty()
         await self._operate(request, kind.delete, request.id, olds)
         return empty_pb2.Empty()
@@ -265,10 +265,10 @@ class Servicer(sdk.ProviderServicer):
 
     def _check_owner(self, kind: Kind, urn: str, inputs: Properties) -> None:
         """Raises InvalidInputs if another resource of the program owns the same."""
-        if has_unknown([inputs.get(name) for name in kind.OWNS]):
+        if not kind.OWNS or has_unknown([inputs.get(name) for name in kind.OWNS]):
             return
         owner = self._owners.setdefault(_owned(kind, inputs), urn)
-        if kind.OWNS and owner != urn:
+        if owner != urn:
             values = ", ".join(f"{name} {inputs.get(name)}" for name in kind.OWNS)
             observed = f"found the same {values} as in {owner}"
             raise InvalidInputs({"": f"{observed}; fix: give each cluster of a stack its own name"})

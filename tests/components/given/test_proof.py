@@ -1,6 +1,7 @@
 """Inputs of `Proof`: wrong ones are refused before the update begins."""
 
 import socket
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -116,9 +117,14 @@ def close_at_once(connection: socket.socket, peer: Peer, number: int) -> None:
 
 @pytest.mark.parametrize("protocol", ["PLAINTEXT", "SSL"])
 def test_a_broker_that_is_waited_for_is_named_once(
-    protocol: str, monkeypatch: pytest.MonkeyPatch
+    protocol: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(proof, "validate", lambda *arguments: (1, "it failed"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    of_killed = tmp_path / "earshot-proof-killed"
+    of_killed.mkdir()
+    (of_killed / "lock").touch()
+    (of_killed / "client.properties").touch()
     with listening(close_at_once) as peer:
         address = {"host": peer.address.host, "port": peer.address.port}
         listener = {
@@ -134,6 +140,7 @@ def test_a_broker_that_is_waited_for_is_named_once(
         with pytest.raises(OperationFailed, match="it failed"):
             ProofKind().create(operation, inputs)
         assert lines == [f"waiting for {peer.address}"]
+        assert list(tmp_path.iterdir()) == [], "nothing is left, of a killed proof either"
 
 
 def test_a_proof_that_fails_replaces_the_former_one(monkeypatch: pytest.MonkeyPatch) -> None:
