@@ -26,7 +26,7 @@ from earshot.doctor.notes import (
 from earshot.doctor.observation import Observation, first_cluster_id
 from earshot.doctor.probe import vantage_resolves
 from earshot.doctor.records import Records
-from earshot.doctor.run_topic import CLEAN_UP_LIMIT, ReachedBrokers, RunTopic
+from earshot.doctor.run_topic import CLEAN_UP_LIMIT, Partitions, ReachedBrokers, RunTopic
 from earshot.doctor.survey import (
     MOST_UNEXPECTED,
     USUAL_DEADLINE,
@@ -62,6 +62,9 @@ QUORUM_PATIENCE: Final = 2.0
 AGREE_AFTER: Final = (0.3, 1.0)
 """Pauses (s) before each new request to addresses whose answers disagree."""
 NO_TOPIC: Final = "the cluster refused a topic for the records, so none were sent"
+FENCED: Final = Failure(
+    "fenced", "it answered a metadata request, but the cluster does not list it any more"
+)
 NOT_ASKED: Final = "records were not asked for"
 NOTHING_RESOLVES: Final = "nothing resolves here, not even localhost: no name can be checked"
 
@@ -312,6 +315,15 @@ class _Examination:
             brokers = sorted({fact.target.broker for fact in waiting.values()})
             seconds_left = self.end.left()
             partitions = topic.create([(broker,) for broker in brokers])
+            if fenced_brokers := _fenced_brokers(topic, brokers, partitions):
+                brokers = [broker for broker in brokers if broker not in fenced_brokers]
+                for index, fact in waiting.items():
+                    if fact.target.broker in fenced_brokers:
+                        yield index, replace(fact, produced=FENCED)
+                waiting = {
+                    index: fact for index, fact in waiting.items() if fact.target.broker in brokers
+                }
+                partitions = topic.create([(broker,) for broker in brokers])
             if isinstance(partitions, Failure):
                 silences = self._api_versions_failures(waiting, partitions)
                 for index, fact in waiting.items():
@@ -344,6 +356,20 @@ class _Examination:
             for peer, failure in zip(peers, failures, strict=True)
             if failure is not None
         }
+
+
+def _fenced_brokers(
+    topic: RunTopic, brokers: Sequence[int], partitions: Partitions | Failure
+) -> frozenset[int]:
+    """The ids of ``brokers`` that the cluster no longer lists, if they are the reason why
+    ``partitions`` is a refusal. Empty if it lists none of ``brokers``: then all cells share it.
+
+    Controllers refuse a topic if one of its partitions has fenced brokers only.
+    """
+    if not isinstance(partitions, Failure) or partitions.error != "invalid-replica-assignment":
+        return frozenset()
+    listed_brokers = topic.listed_brokers()
+    return frozenset(brokers) - listed_brokers if listed_brokers & set(brokers) else frozenset()
 
 
 def without_topic(

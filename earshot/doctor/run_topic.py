@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from earshot.doctor.observation import CellTarget
@@ -18,7 +19,7 @@ from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol
 from earshot.validation.client import Failure
 from earshot.validation.deadline import Deadline
-from earshot.validation.metadata import admin_client, steer
+from earshot.validation.metadata import NO_TOPIC, admin_client, steer
 from earshot.validation.refusals import UNANSWERED
 from earshot.validation.shared_topic import end_offsets, share_topic, shared_name
 from earshot.validation.topic import (
@@ -36,6 +37,8 @@ CREATE_TRIES: Final = (2.0, 4.0)
 A working quorum needs a fraction of a second."""
 STEER_LIMIT: Final = 1.0
 """Seconds for finding a broker to ask."""
+LIST_LIMIT: Final = 2.0
+"""Seconds for asking which brokers the cluster lists."""
 CLEAN_UP_LIMIT: Final = 3.0
 """Seconds for deleting the topic, also after the deadline."""
 
@@ -125,6 +128,16 @@ class RunTopic:
                     break
                 self._admin = None  # its brokers did not answer
         return self._outcome
+
+    def listed_brokers(self) -> frozenset[int]:
+        """The ids of the brokers that the cluster lists now, which leaves out fenced ones; empty
+        if no broker answers."""
+        try:
+            limit = max(0.1, self.end.left(LIST_LIMIT))
+            metadata = self._steered_client().list_topics(NO_TOPIC, timeout=limit)
+        except KafkaException:
+            return frozenset()
+        return frozenset(metadata.brokers)
 
     def _steered_client(self) -> AdminClient:
         """The admin client, shared because a login takes time, steered to a reachable broker."""

@@ -239,6 +239,9 @@ TABLE: Final[tuple[CauseRow, ...]] = (
         "see that a majority of the controllers runs and that brokers reach them: until then, "
         "brokers answer metadata requests, but nothing can change; if a majority runs, see "
         "whether a proxy at {address} passes ApiVersions, CreateTopics and DeleteTopics"),
+    _produce("fenced", "fenced", "the controllers list {broker} among the cluster's brokers",
+        "see the logs of {broker} and of the controllers: it answered metadata requests, but the "
+        "controllers no longer hear from it (it hangs, stops, or is cut off from them)"),
     _produce("no-api-versions", "no-api-versions", "{address} answers ApiVersions",
         "see what forwards {address}: it must pass ApiVersions, the first request of every client "
         "on each connection"),

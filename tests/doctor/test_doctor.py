@@ -198,6 +198,9 @@ class ClusterDouble:
 
     asked: list[Any] = field(default_factory=list)
     created: Partitions | Failure | None = None
+    refusals: list[Failure] = field(default_factory=list)
+    """The answers to the first requests for a topic."""
+    listed: frozenset[int] = frozenset()
     swept: Sequence[str] = ()
     left: str = ""
     sent: Mapping[int, Failure] = field(default_factory=dict)
@@ -211,7 +214,12 @@ class ClusterDouble:
 
     def create(self, wanted: Sequence[object]) -> Partitions | Failure:
         self.asked.append(("create", wanted))
+        if self.refusals:
+            return self.refusals.pop(0)
         return self.created or Partitions("t", (4, 7)[: len(wanted)], {})
+
+    def listed_brokers(self) -> frozenset[int]:
+        return self.listed
 
     def sweep(self) -> Sequence[str]:
         return self.swept
@@ -335,6 +343,31 @@ def test_a_topic_that_is_refused_is_deleted_all_the_same(cluster: ClusterDouble)
     cluster.created = Failure("policy-violation", "no")
     cells = examined([observed(1), observed(2)])
     assert [cell.reason for cell in cells] == [doctor.NO_TOPIC] * 2
+    assert cluster.asked[1:] == [("create", [(1,), (2,)]), "delete"]
+
+
+def test_brokers_that_are_fenced_meanwhile_fail_alone(cluster: ClusterDouble) -> None:
+    cluster.refusals = [Failure("invalid-replica-assignment", "fenced")]
+    cluster.listed = frozenset({1, 3})
+    cells = examined([observed(1), observed(2), observed(3)])
+    assert [(cell.failed_stage, cell.cause and cell.cause.kind) for cell in cells] == [
+        (None, None),
+        (Stage.PRODUCE, "fenced"),
+        (None, None),
+    ]
+    assert [asked for asked in cluster.asked if asked[0] == "create"] == [
+        ("create", [(1,), (2,), (3,)]),
+        ("create", [(1,), (3,)]),
+    ]
+
+
+@pytest.mark.parametrize("listed", [frozenset(), frozenset({1, 2}), frozenset({7})])
+def test_an_assignment_refused_for_another_reason_concerns_all_cells(
+    listed: frozenset[int], cluster: ClusterDouble
+) -> None:
+    cluster.created, cluster.listed = Failure("invalid-replica-assignment", "no"), listed
+    cells = examined([observed(1), observed(2)])
+    assert [cell.cause and cell.cause.kind for cell in cells] == ["topic-replicas"] * 2
     assert cluster.asked[1:] == [("create", [(1,), (2,)]), "delete"]
 
 

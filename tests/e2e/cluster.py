@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psutil
 from confluent_kafka.admin import AdminClient
 from earshot_pulumi.local.process import Launch, last_log_lines, start, stop
 from earshot_pulumi.local.record import Record, process_of, read_record, running
@@ -158,6 +159,29 @@ class Cluster:
         assert process is not None, f"node {id} runs no more"
         process.send_signal(signal.SIGKILL)
         process.wait(10)
+
+    @contextlib.contextmanager
+    def suspended(self, id: int) -> Iterator[None]:
+        """A node whose threads have all stopped: the kernel accepts its connections, and nothing
+        answers. It goes on at the end.
+
+        The signal reaches one thread, which stops the others: on a busy machine, they go on for a
+        while.
+        """
+        process = psutil.Process(self.pid(id))
+        process.suspend()
+        try:
+            threads = Path(f"/proc/{process.pid}/task")
+            end = time.monotonic() + READY
+            while any(
+                (thread / "stat").read_text().rpartition(")")[2].split()[0] != "T"
+                for thread in threads.iterdir()
+            ):
+                assert time.monotonic() < end, f"node {id} does not stop"
+                time.sleep(0.01)
+            yield
+        finally:
+            process.resume()
 
     def reset(self) -> None:
         """Restores the planned nodes after a test. Unchanged running nodes are not touched."""

@@ -1,5 +1,6 @@
 """The doctor against real brokers: a healthy cluster, and one thing wrong at a time."""
 
+import contextlib
 import subprocess
 import sys
 import time
@@ -7,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 from confluent_kafka.admin import (
     AclBinding,
@@ -74,6 +74,17 @@ def failures(report: Report) -> dict[tuple[str, int], tuple[Stage | None, str]]:
         for cell in report.cells
         if cell.cause is not None
     }
+
+
+def drifted_contract(contract: Contract) -> Contract:
+    """``contract`` with another EXTERNAL address of broker 3: its cell fails early, which shows
+    when the topic is about to be created."""
+    (port,) = free_ports(1)
+    external = {"EXTERNAL": Advertised(host="localhost", port=port)}
+    moved_broker = contract.brokers[2].model_copy(
+        update={"advertised": contract.brokers[2].advertised | external}
+    )
+    return contract.model_copy(update={"brokers": (*contract.brokers[:2], moved_broker)})
 
 
 def test_a_healthy_cluster(cluster: Cluster) -> None:
@@ -160,14 +171,7 @@ def test_a_killed_broker_fails_its_own_cells_only(cluster: Cluster) -> None:
 @pytest.mark.combination
 def test_a_broker_that_dies_in_the_middle(cluster: Cluster) -> None:
     """Killed after its metadata was read, before its record: only its cells fail, at the record."""
-    contract = cluster.contract
-    # a cell that fails early shows when the records are about to be sent
-    (port,) = free_ports(1)
-    external = {"EXTERNAL": Advertised(host="localhost", port=port)}
-    moved_broker = contract.brokers[2].model_copy(
-        update={"advertised": contract.brokers[2].advertised | external}
-    )
-    contract = contract.model_copy(update={"brokers": (*contract.brokers[:2], moved_broker)})
+    contract = drifted_contract(cluster.contract)
 
     def kill(cell: Cell) -> None:
         if (cell.listener, cell.broker) == ("EXTERNAL", 3):
@@ -185,15 +189,38 @@ def test_a_broker_that_dies_in_the_middle(cluster: Cluster) -> None:
 
 def test_a_broker_that_hangs_fails_its_own_cells_only(cluster: Cluster) -> None:
     """The broker's kernel accepts connections, but the broker never answers."""
-    process = psutil.Process(cluster.pid(2))
-    process.suspend()
-    try:
+    with cluster.suspended(2):
         report = examine(cluster.contract, deadline=15)
-    finally:
-        process.resume()
     assert failures(report) == {
         (name, 2): (Stage.BOOTSTRAP, "no-answer") for name in ("INTERNAL", "EXTERNAL")
     }
+
+
+@pytest.mark.combination
+def test_a_broker_that_is_fenced_before_the_topic_fails_its_own_cells_only(
+    cluster: Cluster,
+) -> None:
+    """It hangs after its metadata was read, for so long that the controllers fence it: Kafka then
+    refuses a topic with a partition on it alone."""
+    contract = drifted_contract(cluster.contract)
+    admin = AdminClient(configuration(contract.listeners[0].bootstrap, None, {}))
+    with contextlib.ExitStack() as stack:
+
+        def hang(cell: Cell) -> None:
+            if (cell.listener, cell.broker) == ("EXTERNAL", 3):
+                stack.enter_context(cluster.suspended(2))
+                fence_end = time.monotonic() + PATIENT
+                while 2 in admin.list_topics(timeout=PATIENT).brokers:
+                    assert time.monotonic() < fence_end, "the cluster goes on listing it"
+                    time.sleep(0.2)
+
+        report = examine(contract, deadline=2 * PATIENT, on_cell=hang)
+    assert failures(report) == {
+        ("EXTERNAL", 3): (Stage.METADATA, "drift"),
+        **{(name, 2): (Stage.PRODUCE, "fenced") for name in ("INTERNAL", "EXTERNAL")},
+    }
+    assert [cell.verdict for cell in report.cells].count(Verdict.PASS) == 3
+    assert own_topics(contract) == set()
 
 
 def test_drift(shared_cluster: Cluster) -> None:
