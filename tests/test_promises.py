@@ -35,7 +35,7 @@ PROMISES: dict[str, list[str]] = {
     "writes records to every broker through every listener, and reads them back": [
         "e2e/test_spark_validation.py::test_a_healthy_cluster_passes_in_every_pair_of_listeners",
     ],
-    "A failed cell shows the step that failed": [
+    "A failed cell shows the stage that failed": [
         "e2e/test_spark_validation.py::test_a_dead_broker_fails_its_cells_and_only_those",
         "e2e/test_doctor.py::test_the_failure_of_the_seeds",
     ],

@@ -116,7 +116,7 @@ Against = Annotated[str | None, Option(
 
 # doctor
 ForScope = Annotated[ClientScope | None, Option(
-    "--scope", help="Only the listeners for clients on this machine.")]
+    "--scope", help="Only the listeners for clients of this scope.")]
 Produce = Annotated[bool, Option("--produce/--no-produce", help="Send a record to every broker.")]
 Idle = Annotated[float | None, Option(
     "--idle", metavar="SECONDS", min=1, max=3600,

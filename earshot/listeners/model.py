@@ -256,7 +256,7 @@ class SecurityPlan(Frozen):
 
 
 class ClusterPlan(Frozen):
-    """Every node of a cluster with its listeners; the one thing that all rooms agree on."""
+    """Every node of a cluster with its listeners, which all packages share."""
 
     kafka_version: str
     inter_broker: ListenerName

@@ -1,4 +1,4 @@
-"""The words that all rooms share: protocols, scopes, roles, and a host that is not known yet.
+"""The terms that all packages share: protocols, scopes, roles, and a host that is not known yet.
 
 Without pydantic, so that a command which reads no plan starts fast.
 """

@@ -76,8 +76,8 @@ def test_the_same_is_made_as_in_a_stack_of_ours(
 ) -> None:
     engine, _ = constructed("AwsCluster", {**SMALLEST, **inputs})
     assert kinds(engine) == kinds(registered(read_aws(**settings)))
-    rooms = {item.type.partition(":")[0] for item in engine.seen}
-    assert rooms - {"pulumi"} == {"earshot", "aws"}, "beside the stack itself"
+    packages = {item.type.partition(":")[0] for item in engine.seen}
+    assert packages - {"pulumi"} == {"earshot", "aws"}, "beside the stack itself"
     gate = engine.one(GATE)
     assert all(item.is_below(gate) for item in engine.of(INSTANCE).values())
     assert engine.one("earshot:aws:AwsCluster").is_below(engine.one("earshot:index:AwsCluster"))

@@ -219,23 +219,23 @@ class TestTwoListeners:
     def test_bob_is_a_name_that_this_machine_does_not_know(
         self, two_listeners: RunningFile
     ) -> None:
-        door = f"{two_listeners.address}:29092"
-        assert HERE.listing(door) == kcat_listing(f"-1: {door}/bootstrap", "kafka0:29092")
-        failure = HERE.failure(door, "test")
+        bootstrap = f"{two_listeners.address}:29092"
+        assert HERE.listing(bootstrap) == kcat_listing(f"-1: {bootstrap}/bootstrap", "kafka0:29092")
+        failure = HERE.failure(bootstrap, "test")
         assert (
             "Local: Host resolution failure: kafka0:29092/0: Failed to resolve 'kafka0:29092'"
             in failure
         )
-        cell = only_cell(HERE, door)
+        cell = only_cell(HERE, bootstrap)
         assert (str(cell.address), cell.failed_stage) == ("kafka0:29092", Stage.RESOLVE)
         assert cell.cause is not None and cell.cause.kind == "unresolvable"
-        assert f"{door} answered" in cell.stages[0].detail
+        assert f"{bootstrap} answered" in cell.stages[0].detail
         assert "connect from that network, or let broker 0 advertise" in cell.cause.remedy
 
     def test_neither_is_for_clients_beyond_this_machine(self, two_listeners: RunningFile) -> None:
-        door = f"{two_listeners.gateway}:9092"
-        assert "Connection refused" in two_listeners.outside_client.refusal(door)
-        cell = only_cell(two_listeners.outside_client, door)
+        bootstrap = f"{two_listeners.gateway}:9092"
+        assert "Connection refused" in two_listeners.outside_client.refusal(bootstrap)
+        cell = only_cell(two_listeners.outside_client, bootstrap)
         assert (cell.failed_stage, cell.cause and cell.cause.kind) == (Stage.TCP, "refused")
 
 
@@ -287,9 +287,11 @@ class TestThreeListeners:
 
     @pytest.mark.requires("kcat")
     def test_alice_fails_those_who_do_not(self, three_listeners: RunningFile) -> None:
-        door = "localhost:29094"
-        assert HERE.listing(door) == kcat_listing(f"-1: {door}/bootstrap", f"{ALICE_HOST}:29094")
-        cell = only_cell(HERE, door)
+        bootstrap = "localhost:29094"
+        assert HERE.listing(bootstrap) == kcat_listing(
+            f"-1: {bootstrap}/bootstrap", f"{ALICE_HOST}:29094"
+        )
+        cell = only_cell(HERE, bootstrap)
         assert (str(cell.address), cell.failed_stage) == (f"{ALICE_HOST}:29094", Stage.RESOLVE)
         assert cell.cause is not None and cell.cause.kind == "unresolvable"
 
@@ -324,7 +326,7 @@ class TestKraft:
         assert only_cell(kraft.inside_client, network_bootstrap).cause is None
 
     def test_its_port_inside_hands_out_the_port_outside(self, kraft: RunningFile) -> None:
-        door = "kafka-test:9092"
-        output = kcat_listing(f"-1: {door}/bootstrap", "localhost:39092", broker=1)
-        assert kraft.inside_client.listing(door) == output
-        assert "localhost:39092/1: Connect to" in kraft.inside_client.failure(door, "test")
+        bootstrap = "kafka-test:9092"
+        output = kcat_listing(f"-1: {bootstrap}/bootstrap", "localhost:39092", broker=1)
+        assert kraft.inside_client.listing(bootstrap) == output
+        assert "localhost:39092/1: Connect to" in kraft.inside_client.failure(bootstrap, "test")

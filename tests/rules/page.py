@@ -25,7 +25,7 @@ clients on other machines. Comments contain facts that a rule needs in addition 
 This page is generated from the rules (`python -m tests.rules.page`).
 """
 
-_DOORS = """\
+_PLACES = """\
 ## Where each rule is applied
 
 The plan at the gate and by `earshot plan --check`; files by `earshot lint`, pods in manifests. The
@@ -53,7 +53,7 @@ def page(rules: Iterable[Rule] = RULES) -> str:
     listed = list(rules)
     summaries = ((_linked(it), it.title, str(it.severity), f"`{it.kafka}`") for it in listed)
     parts = [_HEAD, _table(("id", "title", "severity", "Kafka"), summaries)]
-    parts += [_DOORS, _table(("id", *AppliedAt), map(_doors, listed))]
+    parts += [_PLACES, _table(("id", *AppliedAt), map(_places, listed))]
     parts += map(_section, listed)
     parts += [_REPORTS, _table(("what happens", "rules", "reports"), map(_reported, REPORTS))]
     parts.append(_VANTAGES)
@@ -61,8 +61,8 @@ def page(rules: Iterable[Rule] = RULES) -> str:
     return "\n".join(parts)
 
 
-def _doors(rule: Rule) -> tuple[str, ...]:
-    return _linked(rule), *("yes" if door in rule.applied_at else "" for door in AppliedAt)
+def _places(rule: Rule) -> tuple[str, ...]:
+    return _linked(rule), *("yes" if place in rule.applied_at else "" for place in AppliedAt)
 
 
 def _linked(rule: Rule) -> str:

@@ -22,6 +22,18 @@ from earshot.rules.registry import (
 from earshot.topology.container import Container
 from tests.rules.examples import HERE, load
 
+CALLED_BY_NAME = {"KL002", "KL014", "KL018"}
+CALLED_FOR = {
+    AppliedAt.FILE: {"deployment", "objections"},
+    AppliedAt.PODS: {"deployment", "objections"},
+    AppliedAt.REPLICAS: {"deployment"},
+    AppliedAt.CONTAINER: {"deployment", "plan"},
+    AppliedAt.CONTAINERS: {"deployment"},
+    AppliedAt.INSTANCE: {"plan"},
+    AppliedAt.INSTANCES: {"plan", "instances"},
+}
+"""What a rule needs to be applied by the checks of a place that name no rule."""
+
 
 @pytest.mark.parametrize(
     ("version", "applies"),
@@ -45,6 +57,14 @@ def test_a_rule_says_all_that_a_finding_needs(rule: Rule) -> None:
     assert rule.reason.endswith(".") and ". " not in rule.reason, "one sentence"
     assert re.fullmatch(r"https://\S+", rule.source)
     assert re.fullmatch(r">=\d+\.\d+", rule.kafka)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_a_rule_is_called_wherever_it_is_applied(rule: Rule) -> None:
+    needs = "objections" if rule.objections is not None else rule.needs
+    for place in rule.applied_at:
+        if rule.id not in CALLED_BY_NAME and place in CALLED_FOR:
+            assert needs in CALLED_FOR[place], f"no check applies {rule.id} to {place}"
 
 
 def test_the_texts_of_a_finding_have_a_limit() -> None:
@@ -215,6 +235,8 @@ def test_every_rule_is_applied_somewhere_and_pods_are_files() -> None:
         assert rule.applied_at, rule.id
         assert AppliedAt.FILE in rule.applied_at or AppliedAt.PODS not in rule.applied_at, rule.id
         assert rule.check or rule.objections, rule.id
-    assert {rule.id for rule in RULES} >= {rule.id for door in AppliedAt for rule in rules_at(door)}
+    assert {rule.id for rule in RULES} >= {
+        rule.id for place in AppliedAt for rule in rules_at(place)
+    }
     weights = [rule.weight for rule in RULES if rule.objections]
     assert len(set(weights)) == len(weights), "of all advice one is the heaviest"

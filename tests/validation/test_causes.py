@@ -11,6 +11,7 @@ from earshot.listeners.terms import Scope
 from earshot.names.kinds import NameKind
 from earshot.validation.causes import ANY, TABLE, CauseRow, FailedStage, broker_text, explain
 from earshot.validation.terms import Stage
+from tests.goldens import is_golden
 
 GOLDEN = Path(__file__).parent / "goldens" / "causes.txt"
 RUNBOOK = Path(__file__).parents[2] / "docs" / "runbook.md"
@@ -42,8 +43,7 @@ def reported(row: CauseRow) -> str:
 
 
 def test_golden() -> None:
-    text = "\n".join(map(reported, TABLE)) + "\n"
-    assert text == GOLDEN.read_text(), "changed on purpose? write the new text to the golden file"
+    is_golden("\n".join(map(reported, TABLE)) + "\n", GOLDEN)
 
 
 @pytest.mark.parametrize("stage", [stage for stage in Stage if stage is not Stage.METADATA])

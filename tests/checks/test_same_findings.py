@@ -1,4 +1,4 @@
-"""One engine behind every door: the same containers get the same verdict, however they are written.
+"""The same containers get the same findings from every source that describes them.
 
 Cases are one to three brokers with clients, near what works: mostly one thing is wrong.
 """

@@ -1,4 +1,4 @@
-"""The gate is a door too: a plan gets the errors that a Compose file of its containers gets.
+"""At the gate, a plan gets the errors that a Compose file of its containers gets.
 
 A plan has more facts than a file: the scopes of its listeners. A finding of the gate alone has one
 of the reasons in `_is_decided`.
@@ -16,7 +16,7 @@ from earshot.listeners.terms import Role, Scope
 from earshot.names.policy import read_policy
 from earshot.rules.registry import Finding
 from earshot.sources.docker_container import read_container
-from tests.checks.test_doors import Box, compose, docker_inputs
+from tests.checks.test_same_findings import Box, compose, docker_inputs
 
 NAMES = ("kafka1", "kafka2")
 REFUSALS = {"KL002", "KL014"}
