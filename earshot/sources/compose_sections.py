@@ -128,7 +128,7 @@ def joined_networks(
         settings = map_of(details, f"{where}.networks.{key}")
         aliases = map(str, list_of(settings.get("aliases"), f"{where}.networks.{key}"))
         declared = as_map(top.get(key))
-        pools = map(as_map, known_list_of(as_map(declared.get("ipam")).get("config")))
+        pools = [*map(as_map, known_list_of(as_map(declared.get("ipam")).get("config")))]
         real = declared.get("name")
         yield JoinedNetwork(
             str(real or key),
@@ -138,6 +138,7 @@ def joined_networks(
             bool(real),
             is_routed=is_routed_network(declared.get("driver"), declared.get("driver_opts")),
             subnets=tuple(str(pool["subnet"]) for pool in pools if pool.get("subnet")),
+            gateways=tuple(str(pool["gateway"]) for pool in pools if pool.get("gateway")),
         )
 
 

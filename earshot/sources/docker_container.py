@@ -282,12 +282,13 @@ def in_stack(service: Service, urn: str, stack: RegisteredStack) -> Service:
 
 def _of_resource(network: JoinedNetwork, props: Mapping[str, object]) -> JoinedNetwork:
     """``network`` with the properties of the resource that creates it."""
-    pools = list_of(props.get("ipamConfigs"))
+    pools = [pool for pool in list_of(props.get("ipamConfigs")) if isinstance(pool, Mapping)]
     return replace(
         network,
         internal=props.get("internal") is True,
         is_routed=is_routed_network(
             props.get("driver", "bridge") or "unknown", props.get("options")
         ),
-        subnets=tuple(str(pool.get("subnet")) for pool in pools if isinstance(pool, Mapping)),
+        subnets=tuple(str(pool.get("subnet")) for pool in pools),
+        gateways=tuple(str(pool.get("gateway")) for pool in pools),
     )

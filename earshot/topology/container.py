@@ -6,6 +6,8 @@ default bridge resolves none of them.
 
 from __future__ import annotations
 
+import contextlib
+import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -55,6 +57,25 @@ class JoinedNetwork:
     """Other machines may connect to its containers' addresses (`is_routed_network`)."""
     subnets: tuple[str, ...] = field(default=(), compare=False)
     """Its subnets as written, if they are set."""
+    gateways: tuple[str, ...] = field(default=(), compare=False)
+    """The machine's addresses on it as written. Docker takes a subnet's first one by default."""
+
+    def excludes(self, host: str) -> bool:
+        """Whether ``host`` is an address of this network, and neither the container's fixed one nor
+        the machine's."""
+        number = ip_of(host)
+        if (
+            number is None
+            or not self.address
+            or number in map(ip_of, (self.address, *self.gateways))
+        ):
+            return False
+        for text in self.subnets:
+            with contextlib.suppress(ValueError):
+                subnet = ipaddress.ip_network(text, strict=False)
+                if number in subnet and number != subnet.network_address + 1:
+                    return True
+        return False
 
 
 def is_routed_network(driver: object, options: object) -> bool:

@@ -12,7 +12,16 @@ from earshot.topology.broker import Bootstrap, Broker, Endpoint, ReachedListener
 from earshot.topology.container import HiddenPort, PublishedPort
 from earshot.topology.model import Deployment
 from earshot.topology.names import HOST, ROUTE_TO_CONTAINERS, Unknown
-from earshot.topology.ways import Answer, Failure, Hop, Stage, Trace, best_trace, unknown_leg
+from earshot.topology.ways import (
+    Answer,
+    Failure,
+    Hop,
+    Stage,
+    Trace,
+    best_trace,
+    unknown_leg,
+    unresolved_trace,
+)
 
 
 @dataclass(frozen=True)
@@ -141,17 +150,34 @@ def _trace_to(deployment: Deployment, place: str, broker: Broker, advertised: Ad
     client = deployment.containers.get(place)
     on_machine = place == HOST or (client is not None and client.on_host_network)
     if not (on_machine and broker.container.advertises_address):
-        return deployment.trace(place, advertised)
+        return _trace_by_fixed_address(deployment, place, broker, advertised)
     because = f"it is the address of the container {broker.service}"
     legs = [unknown_leg(ROUTE_TO_CONTAINERS)]
     return best_trace(advertised, Hop(Stage.RESOLVE, Answer.YES, because), legs)
+
+
+def _trace_by_fixed_address(
+    deployment: Deployment, place: str, broker: Broker, address: Address
+) -> Trace:
+    """The trace from ``place`` to an ``address`` of ``broker``. It ends at a free address of a
+    network of both, if the broker has another, fixed one there."""
+    trace = deployment.trace(place, address)
+    client = deployment.containers.get(place)
+    if client is None or not isinstance(trace.end, Unknown):
+        return trace
+    joined = {network.name for network in client.networks}
+    for network in broker.container.networks:
+        if network.name in joined and network.excludes(address.host):
+            why = f"on {network.name}, {broker.service} has the address {network.address}"
+            return unresolved_trace(address, why, end=Failure.REFUSED)
+    return trace
 
 
 def failing_hop_to(
     deployment: Deployment, place: str, address: Address, broker: Broker
 ) -> Hop | None:
     """The hop that fails between ``place`` and ``broker`` at ``address``, or None."""
-    trace = deployment.trace(place, address)
+    trace = _trace_by_fixed_address(deployment, place, broker, address)
     last = (_broker_hop(place, broker, trace),) if trace.reached else ()
     return failing((*trace.hops, *last))
 
