@@ -6,7 +6,7 @@ on Services (environment variables, headless Services).
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from earshot.checks.deployment import refusals, unusable
@@ -14,7 +14,7 @@ from earshot.checks.pod_readiness import never_ready
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.images import Family, repository_of
 from earshot.listeners.listed import by_key, shortened
-from earshot.rules import kl002_kafka, kl014_image, kl016_nodes
+from earshot.rules import kl002_kafka, kl014_image, kl015_clients, kl016_nodes
 from earshot.rules.evaluate import evaluate, rules_at
 from earshot.rules.registry import AppliedAt, Finding
 from earshot.sources.deployment import settings_of
@@ -82,7 +82,7 @@ def mistakes(manifest: Manifest) -> tuple[Finding, ...]:
         findings += link_findings if name not in brokers else []
     started = manifest.deployment(broken) if broken else deployment
     findings += evaluate(ClusterFacts(plan=None, deployment=started), rules_at(AppliedAt.PODS))
-    return (*findings, *_between_nodes(manifest, broken))
+    return (*findings, *_between_nodes(manifest, broken, findings))
 
 
 def refused_values(
@@ -125,10 +125,13 @@ def refused_values(
         yield finding, tuple(value.path for value in values)
 
 
-def _between_nodes(manifest: Manifest, broken: set[str]) -> Iterator[Finding]:
-    """Findings about replicas, and about connections between nodes; one for each cause.
+def _between_nodes(
+    manifest: Manifest, broken: set[str], earlier_findings: Iterable[Finding]
+) -> Iterator[Finding]:
+    """Findings about replicas, and about connections to them; one for each cause.
 
-    Replicas differ only by name and ordinal.
+    Replicas differ only by name and ordinal. Only with these are their addresses known, so clients
+    are followed once more. ``earlier_findings`` are those without replicas.
     """
     replicas = manifest.by_replica()
     templates = {
@@ -145,8 +148,11 @@ def _between_nodes(manifest: Manifest, broken: set[str]) -> Iterator[Finding]:
         *_random_ids(manifest),
         *evaluate(ClusterFacts(plan=None, deployment=deployment), rules_at(AppliedAt.REPLICAS)),
         *never_ready(replicas, deployment),
+        *_lost_at_replicas(deployment),
     ]
-    reported: set[tuple[object, ...]] = set()
+    reported: set[tuple[object, ...]] = {
+        (finding.container, finding.listener, finding.inputs) for finding in earlier_findings
+    }
     for finding in (*refused, *between):
         of_template = replace(
             finding, container=templates.get(finding.container, finding.container)
@@ -155,6 +161,14 @@ def _between_nodes(manifest: Manifest, broken: set[str]) -> Iterator[Finding]:
         if cause not in reported:
             reported.add(cause)
             yield of_template
+
+
+def _lost_at_replicas(deployment: PodDeployment) -> Iterator[Finding]:
+    """Findings for advertised addresses of replicas that clients of the manifest do not reach."""
+    facts = ClusterFacts(plan=None, deployment=deployment)
+    for finding in kl015_clients.RULE.findings(facts):
+        if finding.inputs == ("advertised.listeners",):
+            yield finding
 
 
 def _random_ids(manifest: Manifest) -> Iterator[Finding]:

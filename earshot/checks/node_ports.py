@@ -13,11 +13,10 @@ from earshot.facts.strimzi import StrimziKafka
 from earshot.listeners.placeholders import is_known
 from earshot.rules import kl014_image, kl018_strimzi
 from earshot.rules.registry import Finding, Severity
-from earshot.sources.kubernetes import resources
 from earshot.sources.pod_variables import Keys
 from earshot.sources.strimzi import read_strimzi
 from earshot.sources.values import as_map, list_of, number_in, text_in
-from earshot.sources.workloads import Resource, is_off, name_of, namespace_of
+from earshot.sources.workloads import Resource, is_off, name_of, namespace_of, resources
 
 SOURCE = "https://kubernetes.io/docs/concepts/services-networking/service/#nodeport-custom-port"
 _SERVICE_TYPES = ("NodePort", "LoadBalancer")

@@ -66,3 +66,4 @@ class StrimziKafka:
     """The place and the problem if the schema refuses the form of `spec.kafka.listeners`."""
     path: tuple[int | str, ...] = ()
     open: str = ""
+    namespace: str = ""

@@ -10,7 +10,8 @@ from earshot.lint.files import overlays_of
 from earshot.lint.model import FileOptions
 from earshot.sources.deployment import deployment
 from earshot.sources.files import text_of
-from earshot.sources.kubernetes import read_manifest, resources
+from earshot.sources.kubernetes import read_manifest
+from earshot.sources.workloads import resources
 from earshot.topology.broker import Bootstrap
 from earshot.topology.model import Deployment
 from earshot.topology.names import HOST, OUTSIDE

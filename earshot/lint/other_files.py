@@ -25,14 +25,13 @@ from earshot.rules import kl018_strimzi
 from earshot.rules.kl002_kafka import redpanda_refusals
 from earshot.rules.registry import Finding
 from earshot.sources.image_settings import hidden_variables
-from earshot.sources.kubernetes import Manifest, misshapen_pods, read_manifest, resources
+from earshot.sources.kubernetes import Manifest, misshapen_pods, read_manifest
 from earshot.sources.open_listeners import open_listeners
 from earshot.sources.pod_variables import Keys
 from earshot.sources.redpanda import listeners_in
-from earshot.sources.strimzi import read_strimzi
 from earshot.sources.substitution import Variables, read_env_file
 from earshot.sources.user_data import UserDataFile, broker_files, speaks_of_brokers
-from earshot.sources.workloads import KIND_OF
+from earshot.sources.workloads import KIND_OF, resources
 
 ADVERTISED = "advertised_kafka_api"
 """Redpanda's setting for advertised addresses."""
@@ -119,7 +118,7 @@ def check_manifest(
     Raises EarshotError if a value that must be a list is not a list.
     """
     manifest = read_manifest(documents).with_release(options.release)
-    kafkas = read_strimzi(documents)
+    kafkas = manifest.kafkas
     has_pods = bool(manifest.brokers) or kubernetes.uses_own_service(manifest)
     if not (has_pods or kafkas):
         return FileReport(

@@ -257,7 +257,7 @@ def _failures(
                 continue  # KL016 reports another broker's address, and another protocol
             if hop.stage is Stage.SOCKET and ip_of(host) is not None and "published on" in problem:
                 continue  # KL017 reports the published address
-            is_certain = deployment.is_certain(trace)
+            is_certain = deployment.is_certain(trace, connection.broker)
         yield _FailedConnection(
             connection.broker.service, connection.listener, hop.stage, problem, is_certain
         )
@@ -299,7 +299,7 @@ def _no_bootstrap(
         f"{entrance.trace.address}: {entrance.trace.hops[-1].because}" for entrance in entrances
     )
     traces = [entrance.trace for entrance in entrances]
-    offers = deployment.alternative_addresses(traces)
+    offers = deployment.alternative_addresses(client, traces)
     expected = f"one of {', '.join(offers)}" if offers else "a listener of a broker"
     remedy = "bootstrap to a listener whose advertised address works in this container"
     refused = [trace.address for trace in traces if trace.end is Failure.REFUSED]

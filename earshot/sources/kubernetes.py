@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from earshot.facts.strimzi import StrimziKafka
 from earshot.listeners.address import Address
 from earshot.listeners.placeholders import is_known
 from earshot.sources.bootstraps import bootstraps, ports_of
 from earshot.sources.clusters import with_joined_clusters
 from earshot.sources.deployment import brokers_among, deployment
-from earshot.sources.pod_variables import ConfigMap, Keys
+from earshot.sources.operated import brokers_of, pods_of, services_of
+from earshot.sources.pod_variables import ConfigMap
+from earshot.sources.strimzi import read_strimzi
 from earshot.sources.values import as_map, list_of, number_in, text_in
 from earshot.sources.workloads import (
     HIDDEN,
@@ -24,6 +27,7 @@ from earshot.sources.workloads import (
     Resource,
     name_of,
     namespace_of,
+    resources,
     workloads,
 )
 from earshot.topology.broker import Broker
@@ -43,6 +47,7 @@ class Manifest:
     containers: tuple[PodContainer, ...]
     services: tuple[ClusterService, ...]
     replicas: tuple[PodContainer, ...] = ()
+    kafkas: tuple[StrimziKafka, ...] = ()
 
     @property
     def brokers(self) -> tuple[PodContainer, ...]:
@@ -76,6 +81,7 @@ class Manifest:
         ]
         brokers = deployment([broker.service for broker in started]).brokers
         brokers = _with_template_clusters(brokers, started)
+        operated = tuple(brokers_of(self.kafkas))
         services = [container.service for container in self.containers]
         broker_names = [broker.name for broker in self.brokers]
         clients = {
@@ -84,11 +90,14 @@ class Manifest:
         }
         pods = PodDeployment(
             {service.name: service.container for service in services}
-            | {name: Container(name) for name in clients},
-            brokers,
+            | {name: Container(name) for name in clients}
+            | {broker.service: broker.container for broker in operated},
+            (*brokers, *operated),
             tuple(bootstraps(services, broker_names, ports_of(brokers))),
-            pods={container.name: container.pod for container in self.containers} | clients,
-            services=self.services,
+            pods={container.name: container.pod for container in self.containers}
+            | clients
+            | pods_of(self.kafkas),
+            services=(*self.services, *services_of(self.kafkas)),
         )
 
         def cluster_at(broker: Broker, address: Address) -> str:
@@ -114,19 +123,6 @@ def _with_template_clusters(
     )
 
 
-def resources(documents: Sequence[object]) -> Iterator[tuple[Keys, Resource]]:
-    """The resources of a file's documents with their places; a List is unpacked."""
-    for index, document in enumerate(documents):
-        resource = as_map(document)
-        if not (text_in(resource, "apiVersion") and text_in(resource, "kind")):
-            continue
-        if resource["kind"] != "List":
-            yield (index,), resource
-            continue
-        for i, item in enumerate(list_of(resource.get("items"))):
-            yield (index, "items", i), as_map(item)
-
-
 def read_manifest(documents: Sequence[object]) -> Manifest:
     """The manifest of a file's documents (`read_yaml_documents`), without malformed resources.
 
@@ -148,7 +144,8 @@ def read_manifest(documents: Sequence[object]) -> Manifest:
     services = (
         _service(resource) for _, resource in resources_with_paths if _is_core(resource, "Service")
     )
-    return Manifest(tuple(containers), tuple(services), tuple(replicas))
+    kafkas = read_strimzi(documents)
+    return Manifest(tuple(containers), tuple(services), tuple(replicas), kafkas)
 
 
 def misshapen_pods(documents: Sequence[object]) -> Iterator[tuple[str, str, str]]:

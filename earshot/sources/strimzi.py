@@ -10,10 +10,16 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from earshot.facts.strimzi import StrimziBroker, StrimziKafka, StrimziListener
 from earshot.listeners.placeholders import is_known
-from earshot.sources.kubernetes import resources
 from earshot.sources.pod_variables import Keys
 from earshot.sources.values import as_map
-from earshot.sources.workloads import Resource, free_name, is_off, name_of
+from earshot.sources.workloads import (
+    Resource,
+    free_name,
+    is_off,
+    name_of,
+    namespace_of,
+    resources,
+)
 
 _GROUP = "kafka.strimzi.io/"
 _POOLS = "strimzi.io/node-pools"
@@ -63,7 +69,8 @@ def _kafka(
         refusal = _LISTENERS, "is not set"
     name = free_name(name_of(resource), used_names)
     why_open = "" if refusal else _why_open(listener_list, listeners)
-    return StrimziKafka(name, listeners, brokers, refusal, path, why_open)
+    namespace = namespace_of(resource)
+    return StrimziKafka(name, listeners, brokers, refusal, path, why_open, namespace)
 
 
 def _refusal(section: Resource, is_old: bool) -> tuple[str, str] | None:

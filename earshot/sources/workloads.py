@@ -343,6 +343,19 @@ def workloads(path: Keys, resource: Resource) -> Iterator[Workload]:
     )
 
 
+def resources(documents: Sequence[object]) -> Iterator[tuple[Keys, Resource]]:
+    """The resources of a file's documents with their places; a List is unpacked."""
+    for index, document in enumerate(documents):
+        resource = as_map(document)
+        if not (text_in(resource, "apiVersion") and text_in(resource, "kind")):
+            continue
+        if resource["kind"] != "List":
+            yield (index,), resource
+            continue
+        for i, item in enumerate(list_of(resource.get("items"))):
+            yield (index, "items", i), as_map(item)
+
+
 def free_name(name: str, used_names: set[str]) -> str:
     """``name``, or `NAME#2` and so on if it is in ``used_names``, to which the result is added."""
     numbered = (f"{name}#{number}" for number in range(2, len(used_names) + 3))

@@ -59,8 +59,9 @@ class Deployment:
         )
         return is_alone and all(trace.end is Failure.SELF for trace in traces)
 
-    def is_certain(self, trace: Trace) -> bool:
-        """Whether a failure of ``trace`` depends on no assumption."""
+    def is_certain(self, trace: Trace, broker: Broker | None = None) -> bool:
+        """Whether a failure of ``trace``, or of it as one to ``broker``, depends on no
+        assumption."""
         host = trace.address.host.lower()
         if is_gateway(host):
             return not trace.doubt
@@ -68,8 +69,8 @@ class Deployment:
         is_shown = is_loopback(host) or ip_of(host) is not None or host in self.names.all
         return is_shown or not self._ways.is_published(trace.address.port)
 
-    def alternative_addresses(self, traces: Sequence[Trace]) -> Sequence[str]:
-        """Addresses that the client of ``traces`` could bootstrap to instead."""
+    def alternative_addresses(self, client: Bootstrap, traces: Sequence[Trace]) -> Sequence[str]:
+        """Addresses that ``client``, which has the ``traces``, could bootstrap to instead."""
         hosted = [str(right) for trace in traces if (right := corrected_address(trace.address))]
         return hosted or [
             f"{broker.service}:{endpoint.bind.port}"

@@ -59,23 +59,33 @@ class PodDeployment(Deployment):
     def position(self, place: str) -> Hashable:
         return place
 
-    def is_certain(self, trace: Trace) -> bool:
-        return not trace.doubt
+    def is_certain(self, trace: Trace, broker: Broker | None = None) -> bool:
+        if not trace.doubt or broker is None or trace.end is not Failure.NOWHERE:
+            return not trace.doubt
+        # elsewhere such a name may lead to a pod, but not to this one
+        pod, (name, *parts) = self.pods[broker.service], in_cluster(trace.address.host)
+        return bool(name in pod.hostnames and pod.subdomain and pod.subdomain.lower() in parts[:1])
 
-    def alternative_addresses(self, traces: Sequence[Trace]) -> list[str]:
-        """The ports of the Services in ``traces``, or else of Services with brokers."""
+    def alternative_addresses(self, client: Bootstrap, traces: Sequence[Trace]) -> list[str]:
+        """The ports for clients of the Services in ``traces``, or else of Services with brokers."""
         asked = [service for trace in traces for service in self.named(trace.address.host)]
         before = [
             service
             for service in self.services
             if any(map(self._has_broker, self._pod_ways.selected(service)))
         ]
-        addresses = (
-            f"{service.name}:{port.port}"
-            for service in asked or before
-            for port in service.ports or ()
-        )
-        return list(dict.fromkeys(addresses))
+        pod = self.pods.get(client.service)
+        offers: dict[Address, None] = {}
+        for service in asked or before:
+            is_near = pod is None or service.namespace in ("", pod.namespace)
+            host = service.name if is_near else f"{service.name}.{service.namespace}"
+            for port in service.ports or ():
+                offers[Address(host, port.port)] = None
+        return [str(offer) for offer in offers if not self._is_for_controllers(client, offer)]
+
+    def _is_for_controllers(self, client: Bootstrap, address: Address) -> bool:
+        reached = self.trace(client.service, address).reached
+        return reached is not None and reached.endpoint.is_controller
 
     def services_named(self, host: str, namespace: str) -> Sequence[ClusterService]:
         """The Services that ``host`` resolves to in ``namespace``."""
@@ -278,7 +288,29 @@ class PodDeployment(Deployment):
             if selected and not any(pod.hostnames for pod in selected):
                 why = f"pods of {selected[0].workload} have no names by the Service {service.name}"
                 return unresolved_trace(address, why, f"whether another file has a pod {name}")
+        if not services and (trace := self._without_service(address, host, namespace)):
+            return trace
         return unknown_trace(address, f"what {host} means to other DNS servers")
+
+    def _without_service(self, address: Address, host: str, namespace: str) -> Trace | None:
+        """Traces `POD.SERVICE` of a pod whose name is below another Service, or that is in another
+        namespace than the client. A name without `svc` may be one of other DNS servers."""
+        name, *parts = in_cluster(host)
+        is_cluster_name = len(parts) == 2 and ".svc" in host
+        if not (is_cluster_name or len(parts) == 1):
+            return None
+        service, asked_namespace = (*parts, namespace)[:2]
+        doubt = "" if is_cluster_name else f"what {host} means to other DNS servers"
+        for pod in self._pod_ways.by_hostname.get(name, ()):
+            subdomain = pod.subdomain.lower()
+            if pod.namespace == asked_namespace and subdomain and subdomain != service:
+                why = f"{name} has a name by the Service {pod.subdomain} alone"
+                return unresolved_trace(address, why, doubt)
+            if subdomain == service and pod.namespace and pod.namespace != asked_namespace:
+                why = f"{name} is a pod of namespace {pod.namespace}, and the name is looked up in "
+                fact = f"whether another file has a pod {name} in namespace {asked_namespace}"
+                return unresolved_trace(address, why + asked_namespace, fact)
+        return None
 
     def _trace_from_outside(self, address: Address) -> Trace:
         """Traces an address from another machine, through a node port."""

@@ -359,3 +359,39 @@ def test_the_remedy_for_a_client_changes_no_listener_of_another_broker() -> None
     (line,) = [line for line in lines if line.startswith("container app/main")]
     assert "KAFKA_BOOTSTRAP_SERVERS leads to no broker" in line
     assert "0.0.0.0" not in line
+
+
+STRIMZI = """
+apiVersion: kafka.strimzi.io/v1
+kind: Kafka
+metadata: {name: c, namespace: n}
+spec:
+  kafka:
+    listeners:
+      - {name: plain, port: 9092, type: internal, tls: false}
+      - {name: tls, port: 9093, type: internal, tls: true}
+      - {name: ext, port: 9094, type: cluster-ip, tls: false}
+"""
+
+
+@pytest.mark.parametrize(
+    ("servers", "problem"),
+    [
+        ("c-kafka-bootstrap:9092", ""),
+        ("c-kafka-bootstrap.n.svc.cluster.local:9093", ""),
+        ("c-kafka-ext-bootstrap:9094", ""),
+        ("c-kafka-brokers:9092", ""),  # names of pods depend on node pools
+        ("c-pool-0.c-kafka-brokers.n.svc:9092", ""),
+        ("c-kafka-bootstrap:9094", "the Service c-kafka-bootstrap has no port but 9091, 9092, 909"),
+        ("c-kafka-ext-bootstrap:9092", "the Service c-kafka-ext-bootstrap has no port but 9094"),
+    ],
+)
+def test_clients_of_a_cluster_that_strimzi_makes(servers: str, problem: str) -> None:
+    pod = client(servers).replace("metadata: {name: app}", "metadata: {name: app, namespace: n}")
+    lines = found(STRIMZI, pod)
+    assert [problem in line for line in lines] == ([True] if problem else [])
+
+
+def test_a_client_is_offered_no_port_of_brokers_alone() -> None:
+    (line,) = found(STRIMZI.replace(", namespace: n", ""), client("c-kafka-bootstrap:9095"))
+    assert "expected one of c-kafka-bootstrap:9092, c-kafka-bootstrap:9093 - " in line

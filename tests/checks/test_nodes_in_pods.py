@@ -112,6 +112,9 @@ def test_nodes_that_find_each_other() -> None:
     ([stateful(env={"KAFKA_CONTROLLER_QUORUM_VOTERS": VOTERS.replace(".kafka", ".nodes")}),
       service(), service("nodes")], [VOTER]),
     ([stateful(serviceName=""), service()], [ADDRESS, VOTER]),
+    # a Service that the file does not have; the name may be one of other DNS servers
+    ([stateful(env={"KAFKA_CONTROLLER_QUORUM_VOTERS": VOTERS.replace(".kafka", ".other")}),
+      service()], [of("KL016", "controller.quorum.voters", severity="warning")]),
     # the Service selects other pods
     ([stateful(), service(app="other")], [ADDRESS, VOTER]),
     # the pods' own names mean nothing to other pods; another file may have such Services
@@ -144,8 +147,6 @@ def test_nodes_that_do_not(documents: list[dict[str, Any]], expected: list[Any])
     [stateful(env={"KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://$(IP):9092"}), service()],
     # Services in another file
     [stateful()],
-    [stateful(env={"KAFKA_CONTROLLER_QUORUM_VOTERS": VOTERS.replace(".kafka", ".other")}),
-     service()],
     # CoreDNS has names by a Service that is not headless, the documentation excludes them
     [stateful(serviceName="nodes",
               env={"KAFKA_CONTROLLER_QUORUM_VOTERS": VOTERS.replace(".kafka", ".nodes"),
@@ -207,3 +208,27 @@ def test_a_finding_names_replicas_and_stands_at_their_template() -> None:
     (finding,) = mistakes(manifest)
     assert finding.container == "kafka/broker"
     assert "kafka-0/broker" in finding.observed
+
+
+@pytest.mark.parametrize(("advertised", "expected"), [
+    ("kafka", [of("KL015", "advertised.listeners", "PLAINTEXT")]),
+    ("kafka.data", []),
+])  # fmt: skip
+def test_a_client_in_another_namespace_reaches_replicas_by_their_full_names(
+    advertised: str, expected: list[Any]
+) -> None:
+    documents = [
+        stateful(env={"KAFKA_ADVERTISED_LISTENERS": f"PLAINTEXT://$(POD).{advertised}:9092"}),
+        service(),
+    ]
+    env = [{"name": "KAFKA_BOOTSTRAP_SERVERS", "value": "kafka.data:9092"}]
+    pod = {"containers": [{"name": "it", "image": "example/app", "env": env}]}
+    app: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "app"},
+        "spec": pod,
+    }
+    for document, namespace in ((documents[0], "data"), (documents[1], "data"), (app, "apps")):
+        document["metadata"]["namespace"] = namespace
+    assert found(*documents, app) == expected
