@@ -276,7 +276,7 @@ def test_an_unknown_key_of_an_address_in_a_contract_is_one_error(
 
 def shell(line: str, folder: Path, **variables: str) -> tuple[int, str]:
     """The exit code and the messages of a line of bash, in which `earshot` is the command."""
-    start = f"{sys.executable} -c 'from earshot.cli import main; main()'"
+    start = f"{sys.executable} -P -c 'from earshot.cli import main; main()'"
     completed = subprocess.run(
         ["bash", "-c", line.replace("earshot", start)],
         cwd=folder,

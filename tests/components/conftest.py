@@ -1,6 +1,7 @@
 """Fixtures of the tests of components."""
 
 import asyncio
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,7 +33,9 @@ def current_event_loop_of_fixtures() -> None:
 
 def _ensure_loop() -> None:
     try:
-        loop = asyncio.get_event_loop_policy().get_event_loop()
+        with warnings.catch_warnings():  # Python 3.13 warns, and returns a new loop
+            warnings.simplefilter("ignore", DeprecationWarning)
+            loop = asyncio.get_event_loop_policy().get_event_loop()
     except RuntimeError:
         loop = asyncio.new_event_loop()
         asyncio.set_event_loop(loop)

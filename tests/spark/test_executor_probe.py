@@ -136,7 +136,8 @@ def test_only_a_broker_that_speaks_plaintext_is_asked(
 def test_a_name_that_cannot_be_encoded_is_told_too() -> None:
     reached_address = probe_of("a" * 64 + ".example.com", 9092)
     assert reached_address["stage"] == "resolve"
-    assert str(reached_address["error"]).startswith(f"{'a' * 64}.example.com: encoding with")
+    error = str(reached_address["error"])
+    assert error.startswith(f"{'a' * 64}.example.com: ") and "label too long" in error
 
 
 def test_comments_may_have_any_encoding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

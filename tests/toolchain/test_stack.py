@@ -85,8 +85,9 @@ def test_a_bad_stack_name_is_one_error(
 ) -> None:
     assert main(["up", f"--stack={name}"]) == 2
     lines = capsys.readouterr().err.splitlines()
-    text = "" if name == "--" else name  # argparse keeps no more of that one
-    assert lines[0] == f"error: stack {text!r}: is no stack's name" and len(lines) == 2
+    texts = ("", name) if name == "--" else (name,)  # argparse before Python 3.13 keeps no more
+    assert lines[0] in [f"error: stack {text!r}: is no stack's name" for text in texts]
+    assert len(lines) == 2
 
 
 @pytest.mark.parametrize("target", ["up", "down", "clean", "env"])

@@ -220,7 +220,7 @@ def test_hosts_in_an_existing_vpc() -> None:
     engine, outputs = constructed_hosts(vpc_id=vpc, subnets=subnets)
     assert not engine.of(aws.VPC) and not engine.of(aws.SUBNET)
     interfaces = inputs(engine, aws.INTERFACE).values()
-    assert [interface["subnetId"] for interface in interfaces] == list(subnets.values())
+    assert sorted(interface["subnetId"] for interface in interfaces) == list(subnets.values())
     assert outputs["vpc_id"] == "vpc-01234567"
 
 
