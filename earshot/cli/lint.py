@@ -33,7 +33,14 @@ from earshot.lint.compose_files import check_compose, check_together
 from earshot.lint.files import choose, overlays_of
 from earshot.lint.formats import SUFFIXES, LintFormat, render
 from earshot.lint.ignores import rules_named, with_comments, with_rules
-from earshot.lint.model import FailedFile, FileOptions, FileReport, Outcome, count_of
+from earshot.lint.model import (
+    FailedFile,
+    FileOptions,
+    FileReport,
+    Outcome,
+    count_of,
+    without_repeats,
+)
 from earshot.lint.source_lines import SourceLines
 from earshot.report.terminal import Terminal
 from earshot.visible import visible
@@ -171,6 +178,7 @@ def _outcome(
             linted.append(with_comments(result, lines, today))
         except EarshotError as error:
             failed_files.append(FailedFile(str(file), error))
+    linted = without_repeats(linted, root)
     if choice.write_baseline is not None or baseline:
         from earshot.lint.baseline import baseline_entries, with_baseline  # slow to import
 

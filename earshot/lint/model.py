@@ -3,7 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from earshot.errors import EarshotError
@@ -85,6 +85,26 @@ def relative(file: str, root: Path) -> str:
     """``file`` relative to ``root``, with slashes; absolute if it is not below ``root``."""
     path = Path(os.path.normpath(root / file))
     return (path.relative_to(root) if path.is_relative_to(root) else path).as_posix()
+
+
+def without_repeats(reports: Sequence[FileReport], root: Path) -> list[FileReport]:
+    """``reports`` without mistakes of earlier ones: a file may be checked alone, and with another
+    that names it. Names of files are relative to ``root``."""
+    earlier: set[tuple[object, ...]] = set()
+    new_reports = []
+    for report in reports:
+        keys = [_key(mistake, root) for mistake in report.mistakes]
+        mistakes = zip(keys, report.mistakes, strict=True)
+        new_mistakes = tuple(mistake for key, mistake in mistakes if key not in earlier)
+        new_reports.append(replace(report, mistakes=new_mistakes))
+        earlier.update(keys)
+    return new_reports
+
+
+def _key(mistake: Mistake, root: Path) -> tuple[object, ...]:
+    """Equal for mistakes of two reports that are the same."""
+    place, finding = mistake.place, mistake.finding
+    return relative(place.file, root), place.line, place.column, finding.line
 
 
 @dataclass(frozen=True)

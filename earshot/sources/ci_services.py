@@ -26,7 +26,7 @@ STEPS = "steps"
 """The name of the service that represents a GitHub job's own commands on the machine."""
 JOB = "job"
 """The name of the service that represents a job's commands in a container, and on GitLab."""
-_NETWORK = "of the job"
+_NETWORK = "the job's network"
 _ELSEWHERE = re.compile(r"\b(?:docker|podman|kubectl|ssh|nerdctl)\b")
 """Commands that run others elsewhere."""
 _OWN_KEYS = frozenset(

@@ -1,11 +1,20 @@
 """What a run comes to: exit code, counts, summary."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from earshot.errors import EarshotError
-from earshot.lint.model import FailedFile, FileReport, Mistake, Place, summary_line, where
+from earshot.lint.model import (
+    FailedFile,
+    FileReport,
+    Mistake,
+    Place,
+    summary_line,
+    where,
+    without_repeats,
+)
 from tests.lint import samples
 from tests.lint.samples import ERROR, IGNORED, NOTE, WARNING, outcome
 
@@ -104,3 +113,13 @@ def test_a_mistake_says_of_what() -> None:
     assert summary_line(NOTE) == (
         "container kafka, broker 1, listener EXTERNAL (scope host): the host is not known"
     )
+
+
+def test_a_mistake_of_two_reports_counts_once() -> None:
+    """A file that is checked alone, and with a file that names it."""
+    elsewhere = replace(ERROR, place=Place("other.yml", 3, 7))
+    same = replace(ERROR, place=replace(ERROR.place, file=f"x/../{ERROR.place.file}"))
+    reports = [report(ERROR, WARNING), report(elsewhere, same), report(WARNING, NOTE)]
+    assert [new.mistakes for new in without_repeats(reports, Path("/f"))] == [
+        (ERROR, WARNING), (elsewhere,), (NOTE,)
+    ]  # fmt: skip
