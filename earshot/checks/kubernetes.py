@@ -22,6 +22,7 @@ from earshot.sources.kubernetes import Manifest
 from earshot.sources.pod_scripts import has_control_flow
 from earshot.sources.pod_values import values_not_text
 from earshot.sources.pod_variables import Keys
+from earshot.sources.strimzi_clients import TLS
 from earshot.sources.workloads import PodContainer
 from earshot.topology.container import MOUNTED
 from earshot.topology.pods import PodDeployment
@@ -67,7 +68,8 @@ _SERVICE_LINKS = (
 
 
 def mistakes(manifest: Manifest) -> tuple[Finding, ...]:
-    """The certain mistakes; `Finding.container` is WORKLOAD/CONTAINER."""
+    """The certain mistakes; `Finding.container` is WORKLOAD/CONTAINER. For a client that Strimzi
+    makes, `Finding.resource` is its kind and name."""
     findings: list[Finding] = []
     brokers = {broker.name for broker in manifest.brokers}
     deployment = manifest.deployment()
@@ -82,7 +84,20 @@ def mistakes(manifest: Manifest) -> tuple[Finding, ...]:
         findings += link_findings if name not in brokers else []
     started = manifest.deployment(broken) if broken else deployment
     findings += evaluate(ClusterFacts(plan=None, deployment=started), rules_at(AppliedAt.PODS))
-    return (*findings, *_between_nodes(manifest, broken, findings))
+    all_findings = (*findings, *_between_nodes(manifest, broken, findings))
+    operated = {client.name for client in manifest.operated_clients}
+    return tuple(
+        _of_operated(finding) if finding.container in operated else finding
+        for finding in all_findings
+    )
+
+
+def _of_operated(finding: Finding) -> Finding:
+    """``finding`` about a client whose settings Strimzi writes."""
+    remedy = finding.remedy
+    if any(setting.endswith(TLS) for setting in finding.inputs):
+        remedy = "set tls and authentication as the listener has them, or take another port"
+    return replace(finding, container="", resource=finding.container, remedy=remedy)
 
 
 def refused_values(

@@ -142,7 +142,7 @@ def bootstraps(
             settings += _in_command(service, ports)
             settings += [] if settings else _in_files(service)
         for setting, value in settings:
-            if addresses := _addresses(value):
+            if addresses := addresses_in(value):
                 name, is_client_only = _client_service(service, setting), _is_client_only(service)
                 client = Bootstrap(name, setting, addresses, is_client_only=is_client_only)
                 client = _with_security(service, client)
@@ -156,7 +156,7 @@ def health_checks(services: Iterable[Service], brokers: Iterable[str]) -> Iterat
     for service in services:
         text = " ".join(service.health_check) if service.name in broker_names else ""
         for match in _OPTION.finditer(text):
-            if addresses := _addresses(match[1] or match[2]):
+            if addresses := addresses_in(match[1] or match[2]):
                 yield Bootstrap(service.name, "healthcheck", addresses)
 
 
@@ -254,7 +254,7 @@ def _in_likely_variables(service: Service, ports: Collection[int]) -> Iterator[t
     for name, value in service.container.env.items():
         if not _LIKELY.fullmatch(name) or _NOT_FOR_CLIENT.search(name):
             continue
-        addresses = _addresses(value)
+        addresses = addresses_in(value)
         if addresses and all(at.port in ports and at.host != ANY_IPV4 for at in addresses):
             yield name, value
 
@@ -285,7 +285,7 @@ def _in_command(service: Service, ports: Collection[int]) -> Iterator[tuple[str,
     for word in service.command if not has_option else ():
         if word.startswith("-") and "=" in word:
             option, _, word = word.partition("=")
-        addresses = _addresses(word)
+        addresses = addresses_in(word)
         if len(addresses) == 1 and addresses[0].port in ports and not _OWN_OPTION.search(option):
             if is_loopback(addresses[0].host) and _SERVES.search(text):
                 continue
@@ -334,7 +334,7 @@ def _yaml_addresses(value: object, parent: str) -> Iterator[str]:
             yield from _yaml_addresses(entry, parent)
 
 
-def _addresses(text: str) -> tuple[Address, ...]:
+def addresses_in(text: str) -> tuple[Address, ...]:
     """All addresses in ``text``; none if one of them is unreadable."""
     if not is_known(text):
         return ()

@@ -19,6 +19,7 @@ from earshot.sources.deployment import brokers_among, deployment
 from earshot.sources.operated import brokers_of, pods_of, services_of
 from earshot.sources.pod_variables import ConfigMap
 from earshot.sources.strimzi import read_strimzi
+from earshot.sources.strimzi_clients import OperatedClient, read_clients
 from earshot.sources.values import as_map, list_of, number_in, text_in
 from earshot.sources.workloads import (
     HIDDEN,
@@ -48,6 +49,8 @@ class Manifest:
     services: tuple[ClusterService, ...]
     replicas: tuple[PodContainer, ...] = ()
     kafkas: tuple[StrimziKafka, ...] = ()
+    operated_clients: tuple[OperatedClient, ...] = ()
+    """Clients that Strimzi makes."""
 
     @property
     def brokers(self) -> tuple[PodContainer, ...]:
@@ -91,12 +94,20 @@ class Manifest:
         pods = PodDeployment(
             {service.name: service.container for service in services}
             | {name: Container(name) for name in clients}
-            | {broker.service: broker.container for broker in operated},
+            | {broker.service: broker.container for broker in operated}
+            | {client.name: Container(client.name) for client in self.operated_clients},
             (*brokers, *operated),
-            tuple(bootstraps(services, broker_names, ports_of(brokers))),
+            (
+                *bootstraps(services, broker_names, ports_of(brokers)),
+                *(bootstrap for client in self.operated_clients for bootstrap in client.bootstraps),
+            ),
             pods={container.name: container.pod for container in self.containers}
             | clients
-            | pods_of(self.kafkas),
+            | pods_of(self.kafkas)
+            | {
+                client.name: Pod(client.name, client.namespace, {}, (client.name,))
+                for client in self.operated_clients
+            },
             services=(*self.services, *services_of(self.kafkas)),
         )
 
@@ -145,7 +156,8 @@ def read_manifest(documents: Sequence[object]) -> Manifest:
         _service(resource) for _, resource in resources_with_paths if _is_core(resource, "Service")
     )
     kafkas = read_strimzi(documents)
-    return Manifest(tuple(containers), tuple(services), tuple(replicas), kafkas)
+    clients = tuple(read_clients(documents))
+    return Manifest(tuple(containers), tuple(services), tuple(replicas), kafkas, clients)
 
 
 def misshapen_pods(documents: Sequence[object]) -> Iterator[tuple[str, str, str]]:

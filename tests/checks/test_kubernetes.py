@@ -395,3 +395,23 @@ def test_clients_of_a_cluster_that_strimzi_makes(servers: str, problem: str) -> 
 def test_a_client_is_offered_no_port_of_brokers_alone() -> None:
     (line,) = found(STRIMZI.replace(", namespace: n", ""), client("c-kafka-bootstrap:9095"))
     assert "expected one of c-kafka-bootstrap:9092, c-kafka-bootstrap:9093 - " in line
+
+
+@pytest.mark.parametrize(
+    ("spec", "problem"),
+    [
+        ("{bootstrapServers: 'c-kafka-bootstrap:9092'}", ""),
+        ("{bootstrapServers: 'c-kafka-bootstrap:9093', tls: {}}", ""),
+        (
+            "{bootstrapServers: 'c-kafka-bootstrap:9093'}",
+            "speaks PLAINTEXT to tls of Kafka c, which is SSL (spec.tls) - expected the protocol of",
+        ),
+        ("{bootstrapServers: 'c-kafka-bootstrap:9095'}", "leads to no broker (c-kafka-bootstrap"),
+    ],
+)
+def test_clients_that_strimzi_makes(spec: str, problem: str) -> None:
+    head = "apiVersion: kafka.strimzi.io/v1\nkind: KafkaConnect\nmetadata: {name: it, namespace: n}"
+    lines = found(STRIMZI, f"{head}\nspec: {spec}")
+    assert [line.startswith("KafkaConnect it") and problem in line for line in lines] == (
+        [True] if problem else []
+    )
