@@ -404,7 +404,7 @@ def test_a_client_is_offered_no_port_of_brokers_alone() -> None:
         ("{bootstrapServers: 'c-kafka-bootstrap:9093', tls: {}}", ""),
         (
             "{bootstrapServers: 'c-kafka-bootstrap:9093'}",
-            "speaks PLAINTEXT to tls of Kafka c, which is SSL (spec.tls) - expected the protocol of",
+            "speaks PLAINTEXT to tls of Kafka c, which is SSL (spec.tls) - expected the protocol",
         ),
         ("{bootstrapServers: 'c-kafka-bootstrap:9095'}", "leads to no broker (c-kafka-bootstrap"),
     ],
