@@ -53,7 +53,7 @@ def exit_status(act: Callable[[], int], again: str, prefix: str = "") -> int:
 
     ``again`` is the hint after an interrupt: how to continue.
     """
-    streams.open_closed()
+    streams.repair()
     try:
         return act()
     except EarshotError as error:

@@ -29,7 +29,7 @@ def main() -> NoReturn:
     """The console script."""
     from earshot.cli import crashes
 
-    streams.open_closed()
+    streams.repair()
     arguments = sys.argv[1:]
     if crashes.may_crash(arguments):
         arguments = crashes.guarded(arguments)  # before any thread starts
@@ -43,7 +43,7 @@ def main() -> NoReturn:
 
 def prepare() -> None:
     """Sets up the streams and the signal handlers of this process for a command."""
-    streams.open_closed()
+    streams.repair()
     streams.ignore_absurd_width()
     umask.restrict()
     # SIGTERM unwinds the stack like Ctrl-C, so that the clean-up runs

@@ -26,6 +26,8 @@ def read_bytes(file: Path) -> bytes:
     with _opened(file) as opened:
         if stat.S_ISFIFO(os.fstat(opened.fileno()).st_mode):
             return _from_pipe(opened)
+        if opened.isatty():  # read to Ctrl-D, like standard input
+            os.set_blocking(opened.fileno(), True)
         return read_all(opened)
 
 
@@ -77,7 +79,9 @@ def content_of(file: Path, file_name: str, remedy: str = "") -> bytes:
 
 def read_all(opened: BinaryIO) -> bytes:
     """The remaining content of ``opened``. Raises OSError like `read_bytes`."""
-    content = opened.read(MOST + 1)
+    content: bytes | None = opened.read(MOST + 1)
+    if content is None:  # of a device that does not block
+        raise OSError(errno.EAGAIN, "it has no content yet")
     if len(content) > MOST:
         raise OSError(errno.EFBIG, f"it holds more than {MOST // 2**20} MiB")
     return content

@@ -1,28 +1,38 @@
-"""Replaces standard streams that the parent process has closed, as with `>&-` in a shell; ignores
-widths that no terminal has.
+"""Replaces standard streams that the parent process has closed, as with `>&-` in a shell, and makes
+them blocking; ignores widths that no terminal has.
 
 Standard library only, as the toolchain uses it before anything is installed.
 """
 
+import contextlib
 import os
 import sys
+from typing import TextIO
 
 WIDTH_DIGITS = 4
 """The maximum number of digits of a terminal's width."""
 
 
-def open_closed() -> None:
+def repair() -> None:
     """Opens /dev/null for each closed standard stream, in this process and for child processes.
 
     Otherwise the next opened file gets the number of that stream, and the output of child
     processes. Call this before any file is opened.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
-        if getattr(sys, name) is not None:
+        if (stream := getattr(sys, name)) is not None:
+            _block(stream)
             continue
         descriptor = os.open(os.devnull, os.O_RDWR)  # gets the lowest free number
         os.set_inheritable(descriptor, descriptor == number)
         setattr(sys, name, os.fdopen(descriptor, "w" if number else "r", encoding="utf-8"))
+
+
+def _block(stream: TextIO) -> None:
+    """Makes ``stream`` blocking. A program that shares it, such as ssh or Node.js, may have changed
+    that, and Python would then lose all output that does not fit into a pipe, without an error."""
+    with contextlib.suppress(OSError):  # it is no file
+        os.set_blocking(stream.fileno(), True)
 
 
 def ignore_absurd_width() -> None:

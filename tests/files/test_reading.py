@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import pty
 import sys
 import threading
 import time
@@ -15,7 +16,7 @@ from earshot.cli import report
 from earshot.cli.output import refuse_outputs
 from earshot.errors import EarshotError
 from earshot.files import reading
-from earshot.files.reading import MOST, read_bytes
+from earshot.files.reading import MOST, read_all, read_bytes
 from earshot.lint.baseline import read_baseline
 from earshot.lint.files import choose
 from earshot.lint.source_lines import SourceLines
@@ -72,6 +73,18 @@ def test_a_pipe_that_no_process_writes_to_is_one_error(
     os.mkfifo(pipe := tmp_path / "pipe")
     with pytest.raises(EarshotError, match="it is a pipe that no process writes to"):
         text_of(pipe)
+
+
+def test_a_terminal_is_read_to_its_end_and_a_silent_device_is_one_error() -> None:
+    keyboard, terminal = pty.openpty()
+    with os.fdopen(keyboard, "wb", buffering=0) as typed, os.fdopen(terminal, "rb") as device:
+        later = threading.Timer(0.2, typed.write, (b"a\nb\n\4",))
+        later.start()
+        assert read_bytes(Path(os.ttyname(terminal))) == b"a\nb\n"
+        later.join()
+        os.set_blocking(terminal, False)
+        with pytest.raises(OSError, match="it has no content yet"):
+            read_all(device)
 
 
 @pytest.mark.parametrize("pause", [0.0, 0.3])

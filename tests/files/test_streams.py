@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ def test_no_file_gets_the_number_of_a_closed_stream(closed: str, lost: str, tmp_
     code = (
         "import os, subprocess, sys\n"
         "from earshot.files import streams\n"
-        "streams.open_closed()\n"
+        "streams.repair()\n"
         "file = open(sys.argv[1], 'w')\n"
         "os.set_inheritable(file.fileno(), True)\n"
         "print('printed', flush=True)\n"
@@ -35,6 +36,29 @@ def test_no_file_gets_the_number_of_a_closed_stream(closed: str, lost: str, tmp_
     assert file.read_text() == "True \n"
     assert process.stdout == ("" if lost in ("stdout", "both") else "printed\nchild\n")
     assert process.stderr == ("" if lost in ("stderr", "both") else "complained\nchild\n")
+
+
+def test_a_stream_that_another_program_made_non_blocking_loses_nothing() -> None:
+    """Neither a long output whose reader is slow, nor the end of an input."""
+    code = (
+        "import sys, time\n"
+        "from earshot.files import streams\n"
+        "streams.repair()\n"
+        "print(sys.stdin.read() * 100_000, end='', flush=True)\n"
+    )
+    (given, source), (sink, taken) = os.pipe(), os.pipe()
+    for stream in (given, taken):
+        os.set_blocking(stream, False)
+    process = subprocess.Popen([sys.executable, "-c", code], stdin=given, stdout=taken)
+    os.close(given)
+    os.close(taken)
+    with os.fdopen(source, "wb") as written, os.fdopen(sink, "rb") as read:
+        time.sleep(0.3)
+        written.write(b"ab")
+        written.close()
+        time.sleep(0.3)
+        assert len(read.read()) == 200_000
+    assert process.wait() == 0
 
 
 @pytest.mark.parametrize(
