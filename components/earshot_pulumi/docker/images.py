@@ -8,11 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 import docker
-from docker.errors import DockerException, ImageNotFound
+from docker.errors import ImageNotFound
 
 from earshot.aws.ecr import ecr_image
 from earshot.config.docker_host import DockerHost
-from earshot.engine.connection import UNREADABLE, address_of, root_cause
+from earshot.engine.connection import address_of, root_cause
+from earshot.engine.failures import FAILURES
 from earshot.errors import EarshotError
 from earshot_pulumi.docker.container_address import Engines, asking
 from earshot_pulumi.docker.on_engines import TargetStack
@@ -59,7 +60,7 @@ def _pull(
     progress(f"Docker host {host.name}: pulling {image} ...")
     try:
         client.images.pull(image)
-    except (DockerException, OSError, *UNREADABLE) as reason:
+    except FAILURES as reason:
         role_hint = "add it to `images` of the `DockerHosts`, which pull it with their role; or "
         raise EarshotError(
             f"image {image} on Docker host {host.name}",

@@ -107,11 +107,15 @@ def check_others(
     ``name`` is the container to stop, ``own_labels`` are its labels.
     """
     running_by_node: dict[str, dict[str, bool]] = {}
-    filters = {"label": f"{labels.DEPLOYMENT}={own_labels.get(labels.DEPLOYMENT, '')}"}
+    deployment = own_labels.get(labels.DEPLOYMENT, "")
+    filters = {"label": f"{labels.DEPLOYMENT}={deployment}"}
     for host in hosts:
         with asking(f"Docker host {host.name}", host):
             for container in engines.of(host).api.containers(all=True, filters=filters):
-                node = container["Labels"].get(labels.NODE, "")
+                other_labels = container["Labels"] or {}
+                if other_labels.get(labels.DEPLOYMENT) != deployment:
+                    continue  # an engine may ignore filters
+                node = other_labels.get(labels.NODE, "")
                 if node != own_labels.get(labels.NODE):
                     container_name = on_engines.listed_name(container)
                     is_running = container["State"] == "running"

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import docker
-from docker.errors import DockerException
 
-from earshot.engine.connection import UNREADABLE, root_cause
+from earshot.engine.connection import root_cause
+from earshot.engine.failures import FAILURES
 from earshot.errors import EarshotError
 from earshot.listeners.model import Listener
 from earshot.listeners.security import VALIDATOR
@@ -156,7 +156,7 @@ def opened(
         engine_connection = EngineConnection(client, container, listener.host, listener.port)
     except EarshotError as error:
         raise ExchangeError("keys", error.line) from None
-    except (DockerException, OSError, *UNREADABLE) as reason:
+    except FAILURES as reason:
         raise ExchangeError("engine", root_cause(reason)) from None
     with contextlib.closing(engine_connection):
         connection = (
@@ -197,7 +197,7 @@ def check_health(client: docker.DockerClient, container: str, listener: InnerLis
     assert kind == "CMD"
     try:
         code, output = client.containers.get(container).exec_run(command)
-    except (DockerException, OSError, *UNREADABLE) as reason:
+    except FAILURES as reason:
         raise ExchangeError("engine", root_cause(reason)) from None
     if code:
         text = first_line(output) or f"its health check ends with status {code}"
@@ -213,7 +213,7 @@ def _files_of(client: docker.DockerClient, container: str) -> tuple[str, str] | 
         environment = client.api.inspect_container(container)["Config"]["Env"] or ()
         variables = dict(variable.split("=", 1) for variable in environment)
         authorities, key_store = (_file(client, container, variables[name]) for name in _LOCATIONS)
-    except (DockerException, OSError, tarfile.TarError, *UNREADABLE):
+    except (tarfile.TarError, *FAILURES):
         return None
     return authorities, key_store
 

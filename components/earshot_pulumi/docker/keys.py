@@ -12,10 +12,11 @@ from typing import Final
 
 import docker
 import pulumi
-from docker.errors import DockerException, NotFound
+from docker.errors import NotFound
 
 from earshot.config.docker_host import DockerHost
 from earshot.engine.connection import root_cause
+from earshot.engine.failures import FAILURES
 from earshot.errors import EarshotError
 from earshot.listeners.security import AUTHORITY, TRUSTED
 from earshot.placement.node_container import KEYS
@@ -84,7 +85,7 @@ class DockerKeysKind(Kind):
 
     def delete(self, operation: Operation, id: str, olds: Properties) -> None:
         """Releases the volume. Pulumi removes it next, and reports a failure of that."""
-        with contextlib.suppress(DockerException, OSError, EarshotError), Engines() as engines:
+        with contextlib.suppress(*FAILURES, EarshotError), Engines() as engines:
             client = engines.of(DockerHost.model_validate(olds["host"]))
             throwaway.remove_unstarted(client, olds["volume"])
 
@@ -118,7 +119,7 @@ def _paths_in_use(client: docker.DockerClient, volume: str, state: Path) -> str:
         texts = [
             text for container in containers for text in container.attrs["Config"]["Env"] or ()
         ]
-    except (DockerException, OSError) as reason:
+    except FAILURES as reason:
         raise throwaway.CommandFailed(f"volume {volume}", observed=root_cause(reason)) from None
     return "\n".join((*texts, *put_back.kept_texts(state))) + "\n"
 

@@ -9,8 +9,8 @@ import hashlib
 import json
 
 import pulumi
-from docker.errors import DockerException
 
+from earshot.engine.failures import FAILURES
 from earshot.errors import EarshotError
 from earshot_pulumi.docker import put_back
 from earshot_pulumi.docker.container_address import (
@@ -100,7 +100,7 @@ class DockerReadinessKind(Kind):
         if olds.get("state_dir"):  # states of earlier releases have none
             put_back.forget(here(olds["state_dir"]), address.name)
         # Pulumi removes the container next, and reports a failure of that
-        with Engines() as engines, contextlib.suppress(DockerException, OSError, EarshotError):
+        with Engines() as engines, contextlib.suppress(*FAILURES, EarshotError):
             grace = GRACE if majority_runs(engines, _addresses(olds["voters"])) else NO_QUORUM_GRACE
             put_back.remove_substitute(engines, address)
             engines.of(address).api.stop(container, timeout=grace)

@@ -10,16 +10,15 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
-from docker.errors import DockerException
-
 from earshot.config.docker import DockerSpec
-from earshot.engine.connection import DockerObject, address_of, connect, root_cause
+from earshot.engine.connection import DockerObject, address_of, root_cause
+from earshot.engine.failures import FAILURES
 from earshot.errors import EarshotError
 from earshot.jvm.broker_log import cause_of_end, without_frames
 from earshot.placement import standpoint
 from earshot.placement.docker import planned
 from earshot.transition.memory import recall
-from earshot_pulumi.docker import labels
+from earshot_pulumi.docker import labels, on_engines
 from earshot_pulumi.docker.container_address import (
     ContainerAddress,
     Engines,
@@ -105,29 +104,28 @@ def remove_data(spec: DockerSpec, stack: str, state_dir: Path, say: Say) -> None
     if spec.provisioned:
         return  # data is on the hosts' EBS volumes, which the stack handles itself
     own_ids = {spec.cluster_id, own_id(stack, state_dir)}
-    for host in spec.hosts:
-        with connect(host) as client:
-            for volume in client.volumes.list(filters={"label": f"{labels.STACK}={stack}"}):
-                own = labels.of_object(volume)
-                if own.get(labels.STACK) != stack:
-                    continue
-                cluster_id = labels.cluster_id_of(own)
-                if cluster_id not in own_ids:
-                    say(
-                        f"Left volume {volume.name}: its data is of cluster {cluster_id}, of "
-                        "which this checkout has no record. If it is no longer needed: "
-                        f"docker volume rm {volume.name}"
-                    )
-                    continue
-                try:
-                    volume.remove()
-                except (DockerException, OSError) as reason:
-                    raise EarshotError(
-                        f"volume {volume.name} on Docker host {host.name}",
-                        observed=f"cannot be removed: {root_cause(reason)}",
-                        remedy="remove the containers that use it, then run the same command again",
-                    ) from None
-                say(f"Removed volume {volume.name} ...")
+    hosts = {host.name: host for host in spec.hosts}
+    with Engines() as engines:
+        for volume in on_engines.look(engines, spec.hosts).volumes:
+            if volume.labels.get(labels.STACK) != stack:
+                continue
+            cluster_id = labels.cluster_id_of(volume.labels)
+            if cluster_id not in own_ids:
+                say(
+                    f"Left volume {volume.name}: its data is of cluster {cluster_id}, of "
+                    "which this checkout has no record. If it is no longer needed: "
+                    f"docker volume rm {volume.name}"
+                )
+                continue
+            try:
+                engines.of(hosts[volume.host]).api.remove_volume(volume.name)
+            except FAILURES as reason:
+                raise EarshotError(
+                    f"volume {volume.name} on Docker host {volume.host}",
+                    observed=f"cannot be removed: {root_cause(reason)}",
+                    remedy="remove the containers that use it, then run the same command again",
+                ) from None
+            say(f"Removed volume {volume.name} ...")
 
 
 def _is_own(
@@ -158,7 +156,7 @@ def _repair(
             repair_container(engines, address, container["Id"])
     except EarshotError as error:
         say(error.line)
-    except (DockerException, OSError) as reason:
+    except FAILURES as reason:
         say(f"{address}: cannot be stopped: {root_cause(reason)}")
 
 

@@ -139,9 +139,9 @@ def look(engines: Engines, hosts: Iterable[DockerHost]) -> EngineObjects:
                 _container(host.name, container) for container in api.containers(all=True)
             ]
             for volume in api.volumes()["Volumes"] or ():
-                volumes.append(EngineVolume(host.name, volume["Name"], _labels(volume)))
+                volumes.append(EngineVolume(host.name, _name(volume), _labels(volume)))
             for network in api.networks():
-                networks.append(EngineNetwork(host.name, network["Name"], _labels(network)))
+                networks.append(EngineNetwork(host.name, _name(network), _labels(network)))
     return EngineObjects(tuple(containers), tuple(volumes), tuple(networks))
 
 
@@ -171,6 +171,14 @@ def listed_name(listing: DockerObject) -> str:
     """The name of a container that an engine lists; part of its id if it has none."""
     names: list[str] = listing["Names"] or [listing["Id"][:12]]
     return names[0].lstrip("/")
+
+
+def _name(listing: DockerObject) -> str:
+    """The name of a volume or network that an engine lists. Raises TypeError if it is no text."""
+    name: str = listing["Name"]
+    if not isinstance(name, str):
+        raise TypeError("the name is no text")
+    return name
 
 
 def _labels(listing: DockerObject) -> dict[str, str]:

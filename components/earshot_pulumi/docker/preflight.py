@@ -18,10 +18,10 @@ from typing import Any, Final
 
 import docker
 import pulumi
-from docker.errors import DockerException
 
 from earshot.config.docker_host import DockerHost
 from earshot.engine.connection import DockerObject
+from earshot.engine.failures import FAILURES
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.properties import without_references
@@ -92,7 +92,7 @@ for node in "${{!{_VARIABLE}@}}"; do
     echo
 done
 """
-_IGNORING_ERRORS = contextlib.suppress(DockerException, OSError, EarshotError)
+_IGNORING_ERRORS = contextlib.suppress(*FAILURES, EarshotError)
 """For clean-up that a later step or run repeats."""
 
 

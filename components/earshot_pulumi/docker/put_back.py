@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from docker.errors import DockerException, NotFound
+from docker.errors import NotFound
 
-from earshot.engine.connection import UNREADABLE, DockerObject, root_cause
+from earshot.engine.connection import DockerObject, root_cause
+from earshot.engine.failures import FAILURES
 from earshot.errors import EarshotError
 from earshot.files import cache
 from earshot_pulumi.docker import labels
@@ -101,7 +102,7 @@ def put_back(
         try:
             _set_aside(engines, address, failed_id)
             return _start(engines, address, definition)
-        except (DockerException, OSError, *UNREADABLE) as reason:
+        except FAILURES as reason:
             raise EarshotError(f"container {address.name}", observed=root_cause(reason)) from None
 
     addition = f". The one that did not come up is container {address.name}{FAILED_SUFFIX}"

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from docker.errors import DockerException
-
 from earshot.engine.connection import MOST_SHOWN, DockerObject, root_cause
+from earshot.engine.failures import FAILURES
 from earshot.errors import EarshotError
 from earshot.jvm.broker_log import cause_of_end, without_frames
 from earshot.listeners.listed import clipped
@@ -73,7 +72,7 @@ def repair(engines: Engines, address: ContainerAddress, id: str) -> DockerObject
             api.unpause(id)
         if not is_up(container):
             api.start(id)
-    except (DockerException, OSError) as reason:
+    except FAILURES as reason:
         raise EarshotError(
             str(address),
             observed=f"cannot be started: {root_cause(reason)}",
@@ -268,7 +267,7 @@ def log_of(
             since=since and datetime.fromisoformat(since).timestamp(),
             until=until and datetime.fromisoformat(until).timestamp() + SETTLE,
         )
-    except (DockerException, OSError, EarshotError):
+    except (*FAILURES, EarshotError):
         return ""
     return str(log.decode(errors="replace"))
 

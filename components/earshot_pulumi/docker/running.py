@@ -5,11 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from docker.errors import DockerException
-
 from earshot import sockets
 from earshot.config.docker_host import DockerHost
-from earshot.engine.connection import UNREADABLE
+from earshot.engine.failures import FAILURES
 from earshot.errors import AddressError, EarshotError
 from earshot.listeners.grammar import parse_entries
 from earshot.listeners.properties import NodeSettings, read_environment
@@ -145,7 +143,7 @@ def _connections(engines: Engines, node: RunningNode) -> list[tuple[Bound, Bound
     try:
         container = engines.of(node.host).containers.get(node.container.id)
         _, output, _ = throwaway.whole_output(container, _TABLES)
-    except (DockerException, OSError, *UNREADABLE):
+    except FAILURES:
         return None
     text = output.decode(errors="replace")
     # `cat` fails without IPv6, which has no table then

@@ -15,6 +15,7 @@ from docker.errors import APIError, DockerException
 from docker.models.containers import Container
 
 from earshot.engine.connection import MOST_SHOWN, UNREADABLE, root_cause
+from earshot.engine.failures import FAILURES
 from earshot.errors import EarshotError
 from earshot.listeners.listed import clipped
 from earshot.remote.archive import folder_archive
@@ -142,7 +143,7 @@ def ask_any(
             client.images.get(image)
         except DockerException:
             continue
-        except OSError as reason:
+        except (OSError, *UNREADABLE) as reason:
             raise CommandFailed("the volumes", observed=root_cause(reason)) from None
         return ask(client, image, command, volumes=volumes)
     raise CommandFailed("the volumes", observed="the engine has no image with which to read them")
@@ -171,7 +172,7 @@ def _sleeping(
         finally:
             with contextlib.suppress(APIError, OSError):
                 container.remove(force=True, v=True)
-    except (DockerException, OSError, *UNREADABLE) as reason:
+    except FAILURES as reason:
         raise CommandFailed(
             f"a container of the image {image}", observed=root_cause(reason)
         ) from None

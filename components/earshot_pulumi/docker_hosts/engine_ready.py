@@ -4,10 +4,10 @@ its own role; or reports why not."""
 import time
 
 import pulumi
-from docker.errors import DockerException
 
 from earshot.config.docker_host import DockerHost
 from earshot.engine.connection import ANSWER_SECONDS, connect, root_cause
+from earshot.engine.failures import FAILURES
 from earshot.errors import EarshotError
 from earshot.user_data.host_report import HostReport
 from earshot_pulumi.aws.credentials import reader
@@ -107,7 +107,7 @@ def _identity(host: DockerHost, seconds: float) -> Properties:
     with connect(host, seconds=min(ANSWER_SECONDS, max(LEAST_SECONDS, seconds))) as client:
         try:
             info = client.info()
-        except (DockerException, OSError) as reason:
+        except FAILURES as reason:
             error.observed = f"returns no information ({root_cause(reason)})"
             raise error from None
     values = info if isinstance(info, dict) else {}

@@ -58,6 +58,7 @@ class ContainerEngine:
             inspect_container=self.inspect,
             containers=self._list,
             volumes=lambda: {"Volumes": self.volumes},
+            remove_volume=lambda name: self.calls.append(f"remove {name}"),
             networks=list,
             logs=self._logs,
             start=self._start,

@@ -232,11 +232,14 @@ def test_a_container_that_was_never_started_lets_the_volume_go(
     assert removed == ["a", "b"]
 
 
-def test_an_engine_that_is_gone_holds_no_removal_up(
-    monkeypatch: pytest.MonkeyPatch, props: dict[str, Any]
+@pytest.mark.parametrize(
+    "reason", [EarshotError("Docker engine", observed="does not answer"), TypeError("null")]
+)
+def test_an_engine_that_is_gone_or_answers_strangely_holds_no_removal_up(
+    monkeypatch: pytest.MonkeyPatch, props: dict[str, Any], reason: Exception
 ) -> None:
     def gone(_self: Engines, host: DockerHost) -> None:
-        raise EarshotError("Docker engine", observed="does not answer")
+        raise reason
 
     monkeypatch.setattr(Engines, "of", gone)
     KIND.delete(props)

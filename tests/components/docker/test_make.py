@@ -1,9 +1,7 @@
 """Steps of `make` around Pulumi: engines that answer, repairs before a refresh, removal of data."""
 
 import time
-from contextlib import nullcontext
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,6 +18,7 @@ from earshot.project import Project
 from earshot.transition import memory
 from tests.components.docker.container_engine import NETWORK, ContainerEngine
 from tests.components.docker.stacks import OTHER_ID, OWN_ID, spec_of
+from tests.doubles.engine_server import document, engine_server
 from tests.raised import raised
 from tests.transition.test_steps import BEFORE
 from toolchain import stack as stack_module
@@ -93,46 +92,47 @@ def test_a_local_stack_needs_no_engine(checkout: Path) -> None:
         Stack("docker")._check_needs()
 
 
-class Volume:
-    """A double of a volume on an engine."""
-
-    def __init__(self, name: str, **marks: str) -> None:
-        self.name, self.attrs = name, {"Labels": {labels.STACK: "mine", **marks}}
-        self.removed = False
-
-    def remove(self) -> None:
-        self.removed = True
-
-
 @pytest.mark.parametrize(
     ("record", "removed"),
     [
-        ("cluster-id", [False, True, False]),
-        ("report.json", [True, False, False]),  # what `make down` of an earlier release leaves
-        (None, [False, False, False]),
+        ("cluster-id", ["ours"]),
+        ("report.json", ["of-an-earlier-release"]),  # what `make down` of one leaves
+        (None, []),
     ],
 )
 def test_make_clean_leaves_the_data_of_another_checkouts_stack_of_that_name(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    record: str | None,
-    removed: list[bool],
+    engine: ContainerEngine, tmp_path: Path, record: str | None, removed: list[str]
 ) -> None:
-    unmarked = Volume("of-an-earlier-release")
-    ours = Volume("ours", **{labels.CLUSTER: OWN_ID})
-    theirs = Volume("theirs", **{labels.CLUSTER: OTHER_ID})
-    strange = Volume("strange", **{labels.STACK: "other", labels.CLUSTER: OWN_ID})
-    listed = [unmarked, ours, theirs, strange]  # as of an engine that ignores filters
-    client = SimpleNamespace(volumes=SimpleNamespace(list=lambda filters: listed))
-    monkeypatch.setattr(make, "connect", lambda host: nullcontext(client))
+    for name, stack, mark in (
+        ("of-an-earlier-release", "mine", {}),
+        ("ours", "mine", {labels.CLUSTER: OWN_ID}),
+        ("theirs", "mine", {labels.CLUSTER: OTHER_ID}),
+        ("strange", "other", {labels.CLUSTER: OWN_ID}),
+    ):
+        engine.volumes.append({"Name": name, "Labels": {labels.STACK: stack, **mark}})
     if record is not None:
         (tmp_path / record).write_text(f"{OWN_ID}\n")
-    make.remove_data(spec(NO_ENGINE), "mine", tmp_path, print)
-    assert [volume.removed for volume in (unmarked, ours, theirs)] == removed
-    assert not strange.removed
-    reported = capsys.readouterr()
-    assert f"Left volume theirs: its data is of cluster {OTHER_ID}" in reported.out + reported.err
+    lines: list[str] = []
+    make.remove_data(spec(NO_ENGINE), "mine", tmp_path, lines.append)
+    assert engine.calls == [f"remove {name}" for name in removed]
+    assert any(f"theirs: its data is of cluster {OTHER_ID}" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        document({"message": "boom"}, "500 Internal Server Error"),
+        document(["not an object"]),
+        document({"Volumes": [None]}),
+        document({"Volumes": [{"Name": 5, "Labels": None}]}),
+    ],
+)
+def test_make_clean_names_the_host_whose_engine_lists_no_volumes(
+    tmp_path: Path, answer: bytes
+) -> None:
+    with engine_server({"GET /v1.41/volumes": answer}) as address:
+        error = raised(EarshotError, make.remove_data, spec(address), "mine", tmp_path, print)
+    assert error.object == "Docker host local" and f"its engine at {address} " in error.observed
 
 
 @pytest.fixture

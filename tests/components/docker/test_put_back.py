@@ -227,6 +227,9 @@ def test_a_container_that_was_put_back_is_removed_with_its_node(engine: Containe
 def test_other_nodes_are_looked_for_on_every_host(engine: ContainerEngine) -> None:
     own = {labels.NODE: "1", labels.DEPLOYMENT: MINE}
     hosts = [DockerHost.model_validate(HOST | {"name": name}) for name in "ab"]
+    engine.ignores_filters = True
+    engine.add("ended", 2, name="theirs", deployment="another")
+    engine.kill("ended")
     with Engines() as engines:
         in_turn.check_others(engines, hosts, "kafka-1", own)
 
