@@ -228,7 +228,7 @@ def test_other_nodes_are_looked_for_on_every_host(engine: ContainerEngine) -> No
     own = {labels.NODE: "1", labels.DEPLOYMENT: MINE}
     hosts = [DockerHost.model_validate(HOST | {"name": name}) for name in "ab"]
     engine.ignores_filters = True
-    engine.add("ended", 2, name="theirs", deployment="another")
+    engine.add("ended", 4, name="theirs", deployment="another")
     engine.kill("ended")
     with Engines() as engines:
         in_turn.check_others(engines, hosts, "kafka-1", own)
