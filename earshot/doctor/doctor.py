@@ -45,7 +45,7 @@ from earshot.doctor.targets import (
 )
 from earshot.errors import EarshotError
 from earshot.listeners.address import Address
-from earshot.listeners.listed import shortened
+from earshot.listeners.listed import numbered, shortened
 from earshot.listeners.terms import Protocol
 from earshot.validation.client import Failure, protocol_of
 from earshot.validation.contract import Contract
@@ -287,7 +287,8 @@ class _Examination:
                 waiting[index] = fact
             else:
                 self._decide(index, fact if produce else replace(fact, skip=NOT_ASKED))
-        with contextlib.closing(self._exchange(waiting, cluster)) as exchanged_facts:
+        silent = silent_brokers(facts)
+        with contextlib.closing(self._exchange(waiting, cluster, silent)) as exchanged_facts:
             for index, fact in exchanged_facts:
                 self._decide(index, fact)
         self.draft.notes += unknown_broker_notes(self.passed_observations)
@@ -304,7 +305,7 @@ class _Examination:
             self.on_cell(cell)
 
     def _exchange(
-        self, waiting: Mapping[int, Observation], cluster: str
+        self, waiting: Mapping[int, Observation], cluster: str, silent: Sequence[int]
     ) -> Generator[tuple[int, Observation], None, None]:
         if not waiting:
             return
@@ -327,7 +328,7 @@ class _Examination:
             if isinstance(partitions, Failure):
                 silences = self._api_versions_failures(waiting, partitions)
                 for index, fact in waiting.items():
-                    yield index, without_topic(fact, partitions, seconds_left, silences)
+                    yield index, without_topic(fact, partitions, seconds_left, silences, silent)
                 return
             sweep = self.pool.submit(topic.sweep)
             numbers = dict(zip(brokers, partitions.numbers, strict=True))
@@ -372,16 +373,27 @@ def _fenced_brokers(
     return frozenset(brokers) - listed_brokers if listed_brokers & set(brokers) else frozenset()
 
 
+def silent_brokers(facts: Sequence[Observation]) -> list[int]:
+    """Ids of brokers that neither answer nor refuse connections, as if suspended; empty unless a
+    majority of all brokers answers."""
+    ids = {fact.target.broker for fact in facts}
+    answering = {fact.target.broker for fact in facts if fact.own_answer_error == ""}
+    silent = {fact.target.broker for fact in facts if fact.own_answer_error == "timeout"}
+    return sorted(silent - answering) if len(answering) * 2 > len(ids) else []
+
+
 def without_topic(
     facts: Observation,
     failure: Failure,
     seconds_left: float,
     silences: Mapping[Address, Failure] = MappingProxyType({}),
+    silent: Sequence[int] = (),
 ) -> Observation:
     """``facts`` with the failure to create a topic within ``seconds_left`` seconds.
 
-    A time-out means a lost quorum only if at least `QUORUM_PATIENCE` seconds were left, and if
-    the requests of clients are answered: ``silences`` has the failures of ApiVersions by address.
+    A time-out means a lost quorum only if at least `QUORUM_PATIENCE` seconds were left, if the
+    requests of clients are answered (``silences`` has the failures of ApiVersions by address), and
+    if no broker is ``silent``: brokers wait half a minute for an active controller that hangs.
     """
     silence = silences.get(facts.target.address)
     if silence is not None:
@@ -390,6 +402,13 @@ def without_topic(
     if silences:
         places = shortened([str(address) for address in silences])
         text = f"no topic could be created here: ApiVersions got no answer at {places}"
+        return replace(facts, no_record_reason=text)
+    if failure.error == "timeout" and silent:
+        names = numbered("broker", silent)
+        text = (
+            f"no topic could be created here while {names} gives no answer: if it is the active "
+            "controller, other brokers wait for it (controller.socket.timeout.ms, 30 s)"
+        )
         return replace(facts, no_record_reason=text)
     if failure.error == "timeout" and seconds_left >= QUORUM_PATIENCE:
         text = f"brokers answer, but no topic can be created: {failure.text}"

@@ -76,6 +76,15 @@ class Observation:
     consumed: float | Failure | None = None
     """Seconds until the record was read back, or the failure."""
 
+    @property
+    def own_answer_error(self) -> str | None:
+        """Why the own address gave no answer: an error, or "" if it gave one; None if unknown."""
+        if isinstance(self.own_answer, MetadataAnswer):
+            return ""
+        if isinstance(self.own_answer, Failure):
+            return self.own_answer.error
+        return self.contact.attempts[-1].error if self.contact and self.contact.attempts else None
+
 
 def first_cluster_id(facts: Sequence[Observation]) -> str:
     """The first cluster id in the answers, or an empty text."""

@@ -108,6 +108,38 @@ def test_the_quorum_needs_time_to_be_missing(error: str, given: float, has_quoru
         assert isinstance(facts.produced, Failure) and facts.produced.error == "no-quorum"
 
 
+@pytest.mark.parametrize(
+    ("errors", "cause"),
+    [
+        (["", "", "timeout"], None),
+        (["", "", "refused"], "no-quorum"),  # its connections have ended, so no broker waits for it
+        (["", "timeout", "refused"], "no-quorum"),
+        (["", "timeout"], "no-quorum"),
+    ],
+)
+def test_a_broker_that_hangs_may_be_the_active_controller(
+    cluster: ClusterDouble, errors: list[str], cause: str | None
+) -> None:
+    cluster.created = Failure("timeout", "said so")
+    lookup = Lookup("b", "this machine", Diagnosis.OK)
+    contact = Contact(HERE, lookup, (Attempt("192.0.2.1", "", 0.01),))
+    brokers = [f"b{id}:9092" for id in range(1, len(errors) + 1)]
+    facts = [
+        replace(
+            observed(id),
+            own_answer=Failure(error, "no") if error else answer(f"b{id}:9092", *brokers),
+            contact=contact,
+            cluster_id="C",
+        )
+        for id, error in enumerate(errors, 1)
+    ]
+    cell = examined(facts)[0]
+    assert (cell.cause.kind if cell.cause else None) == cause
+    assert (cell.verdict is Verdict.SKIP and "while broker 3 gives no answer" in cell.reason) == (
+        cause is None
+    )
+
+
 def test_a_topic_that_waits_for_api_versions_is_no_lost_quorum() -> None:
     at, other = Address("127.0.0.1", 9092), Address("127.0.0.1", 9093)
     silences = {at: Failure("timeout", "no answer within 2.0 s")}
