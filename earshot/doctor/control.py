@@ -9,12 +9,13 @@ The probe runs only after a failure.
 
 import ipaddress
 import socket
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
 from earshot.doctor.probe import resolve
+from earshot.files.open_files import raise_limit
 from earshot.listeners.listed import briefly
 from earshot.names.configured import nameservers
 from earshot.names.lookup import Diagnosis, Lookup
@@ -25,6 +26,9 @@ from earshot.validation.terms import Stage, Verdict
 LIMIT: Final = 3.0
 """Seconds to wait for DNS servers, and again for repeated lookups."""
 TRIES: Final = 2
+FILES_OF_ADDRESS: Final = 5
+"""Files that the clients of one address need: sockets, and a pipe per broker and client."""
+SPARE_FILES: Final = 20
 UNANSWERED: Final = frozenset({"resolver-timeout", "resolver-failure"})
 """Causes of the resolve stage for which no server has answered about the name."""
 DOUBTFUL: Final = frozenset({Stage.TCP, Stage.PRODUCE, Stage.CONSUME})
@@ -78,6 +82,8 @@ class OwnNetwork:
     """True if a DNS server (IP address) answers within a limit (s)."""
     resolve: Callable[[Iterable[str], float], Mapping[str, Lookup]] = resolve
     has_route: Callable[[str], bool] = has_route
+    may_open: Callable[[int], int] = raise_limit
+    """The limit of open files, raised to a number if possible."""
 
 
 def mark_broken_vantage(
@@ -91,7 +97,12 @@ def mark_broken_vantage(
     doubtful_cells = [
         cell for cell in report.cells if cell.vantage == vantage and _may_be_vantage_failure(cell)
     ]
-    reasons = _reasons(doubtful_cells, place or OwnNetwork(), limit) if doubtful_cells else {}
+    reasons = {}
+    if doubtful_cells:
+        place = place or OwnNetwork()
+        few_files = _few_files({cell.address for cell in report.cells}, place)
+        reasons = dict.fromkeys((cell.address.host for cell in doubtful_cells), few_files)
+        reasons = reasons if few_files else _reasons(doubtful_cells, place, limit)
     if not reasons:
         return report
     cells = tuple(
@@ -114,6 +125,22 @@ def _may_be_vantage_failure(cell: Cell) -> bool:
     if cell.failed_stage is Stage.RESOLVE:
         return cell.cause.kind in UNANSWERED
     return cell.failed_stage in DOUBTFUL and cell.cause.kind not in CERTAIN
+
+
+def files_for(addresses: Collection[object]) -> int:
+    """The number of files that clients of ``addresses`` may need."""
+    return SPARE_FILES + FILES_OF_ADDRESS * len(addresses)
+
+
+def _few_files(addresses: Collection[object], place: OwnNetwork) -> str:
+    """Why this process may open too few files for clients of ``addresses``; else empty."""
+    needed = files_for(addresses)
+    if (limit := place.may_open(needed)) >= needed:
+        return ""
+    return (
+        f"this process may open only {limit} files, and the check of {len(addresses)} addresses "
+        f"needs up to {needed}: raise its limit (`ulimit -n`)"
+    )
 
 
 def _reasons(cells: Sequence[Cell], place: OwnNetwork, limit: float) -> dict[str, str]:

@@ -44,6 +44,7 @@ from earshot.doctor.targets import (
     targets_without_contract,
 )
 from earshot.errors import EarshotError
+from earshot.files.open_files import raise_limit
 from earshot.listeners.address import Address
 from earshot.listeners.listed import numbered, shortened
 from earshot.listeners.terms import Protocol
@@ -57,6 +58,8 @@ from earshot.validation.terms import Verdict
 
 WORKERS: Final = 16
 """Cells checked in parallel. Each client of librdkafka starts a thread per broker."""
+MANY_FILES: Final = 10_000
+"""Open files for the clients of a thousand brokers. A process often has only 256 or 1024."""
 QUORUM_PATIENCE: Final = 2.0
 """Minimum wait (s) before a topic that was not created counts as a lost quorum."""
 AGREE_AFTER: Final = (0.3, 1.0)
@@ -99,6 +102,7 @@ def examine(
     _check_target(target)
     draft = draft or Draft()
     draft.vantage = vantage
+    raise_limit(MANY_FILES)
     end = Deadline(deadline)
     with unwinding_on_sigterm(), _workers(end) as pool:
         run = _Examination(dict(client or {}), end, pool, draft, on_cell)

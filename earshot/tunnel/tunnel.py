@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import resource
 import socket
 from asyncio import StreamReader, StreamWriter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from earshot.errors import EarshotError
+from earshot.files.open_files import raise_limit
 from earshot.listeners.address import Address
 from earshot.tunnel.places import (
     LOOPBACK,
@@ -67,7 +67,8 @@ class Tunnel:
     _noted: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self._files = files_to_open()
+        needed = SPARE_FILES + MOST_BROKERS + MOST_CONNECTIONS * FILES_OF_CONNECTION
+        self._files = raise_limit(needed)
         # clients may connect before all brokers have answered
         self._bootstrap_order = list(dict.fromkeys(self.brokers))
 
@@ -178,18 +179,6 @@ class Tunnel:
         if text not in self._noted:
             self._noted.add(text)
             self.note(text)
-
-
-def files_to_open() -> int:
-    """Raises this process's limit of open files to the need of a full tunnel. Returns the limit."""
-    file_count = SPARE_FILES + MOST_BROKERS + MOST_CONNECTIONS * FILES_OF_CONNECTION
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY and soft < file_count:
-        raised = file_count if hard == resource.RLIM_INFINITY else min(file_count, hard)
-        with contextlib.suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (raised, hard))
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return file_count if soft == resource.RLIM_INFINITY else soft
 
 
 @contextlib.asynccontextmanager

@@ -11,7 +11,7 @@ from typing import Literal
 from pydantic import Field, ValidationError, model_validator
 from pydantic_core import from_json
 
-from earshot.errors import EarshotError, SpecError
+from earshot.errors import AddressError, EarshotError, SpecError
 from earshot.listeners.address import Address, parse_address
 from earshot.listeners.model import ClusterPlan, Frozen, Host, Listener, ListenerName, Port
 from earshot.listeners.problems import describe, refuse, repeated, shown
@@ -242,7 +242,11 @@ def read_contract(text: str, source: str) -> Contract:
         allowed = "the output of `pulumi stack output contract --json`"
         raise EarshotError(source, observed=observed, allowed=allowed) from None
     try:
-        return Contract.model_validate(document)
+        contract = Contract.model_validate(document)
+        _ = contract.bootstraps  # one made of a cluster's answers may have any addresses
+    except AddressError as error:
+        raise EarshotError(f"{source}: listeners: bootstrap", observed=error.line) from None
     except ValidationError as error:
         problems = describe(error, Contract, document)
         raise SpecError.of(f"{source} (a contract of version 1, 2 or 3)", problems[:20]) from None
+    return contract

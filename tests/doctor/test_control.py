@@ -3,7 +3,7 @@
 import socket
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -15,6 +15,7 @@ from earshot.doctor.control import (
     mark_broken_vantage,
     server_answers,
 )
+from earshot.files.open_files import raise_limit
 from earshot.listeners.address import read_address
 from earshot.names.configured import nameservers
 from earshot.names.lookup import Diagnosis, Lookup
@@ -34,13 +35,15 @@ class PlaceDouble:
     heard: Sequence[str] = ()
     names: Mapping[str, Lookup] = field(default_factory=dict)
     routes: Sequence[str] = ROOT_SERVERS
+    files: int = 1000
     asked: list[str] = field(default_factory=list)
     looked_up: list[str] = field(default_factory=list)
     looked_for: list[str] = field(default_factory=list)
 
     @property
     def place(self) -> OwnNetwork:
-        return OwnNetwork(lambda: self.servers, self._hears, self._resolve, self._has_route)
+        network = OwnNetwork(lambda: self.servers, self._hears, self._resolve, self._has_route)
+        return replace(network, may_open=lambda count: min(count, self.files))
 
     def _hears(self, server: str, limit: float) -> bool:
         self.asked.append(server)
@@ -205,7 +208,28 @@ def test_an_inconclusive_cell_stays_unchanged(stage: Stage) -> None:
 
 
 def test_the_place_is_this_machine() -> None:
-    assert OwnNetwork() == OwnNetwork(nameservers, server_answers, probe.resolve, has_route)
+    assert OwnNetwork() == OwnNetwork(
+        nameservers, server_answers, probe.resolve, has_route, raise_limit
+    )
+
+
+@pytest.mark.parametrize(
+    ("files", "kind", "verdict"),
+    [
+        (24, "unsteady-name", Verdict.INCONCLUSIVE),
+        (24, "refused", Verdict.FAIL),
+        (1000, "unsteady-name", Verdict.FAIL),
+    ],
+)
+def test_a_process_that_may_open_few_files_proves_nothing(
+    files: int, kind: str, verdict: Verdict
+) -> None:
+    before = one_failed(Stage.PRODUCE, kind, ADDRESS)
+    after = marked(
+        before, PlaceDouble(names=ADDRESS_LOOKUP, files=files, routes=[*ROOT_SERVERS, "10.0.1.7"])
+    )
+    assert after.cells[5].verdict is verdict
+    assert ("may open only 24 files" in after.cells[5].reason) == (verdict is Verdict.INCONCLUSIVE)
 
 
 def test_cells_of_other_places_are_not_excused() -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import resource
 import socket
 import struct
 from collections.abc import AsyncIterator, Sequence
@@ -11,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from earshot.listeners.address import Address
-from earshot.tunnel.tunnel import Tunnel, files_to_open, tunnel
+from earshot.tunnel.tunnel import Tunnel, tunnel
 from earshot.tunnel.via import _Commands
 from tests.doubles.peer import frame
 from tests.e2e.ports import consecutive_ports
@@ -126,7 +125,7 @@ def test_an_open_connection_may_end(tmp_path: Path, capfd: pytest.CaptureFixture
 
 
 def test_a_tunnel_limits_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("earshot.tunnel.tunnel.files_to_open", lambda: 80)
+    monkeypatch.setattr("earshot.tunnel.tunnel.raise_limit", lambda count: 80)
     notes: list[str] = []
 
     async def work() -> None:
@@ -139,13 +138,3 @@ def test_a_tunnel_limits_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     asyncio.run(work())
     assert notes == ["a connection was refused: 2 are open"]
-
-
-def test_the_limit_of_open_files_is_raised_as_far_as_it_may_be() -> None:
-    old_limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (512, old_limits[1]))
-        assert files_to_open() > 512
-        assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == files_to_open()
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, old_limits)

@@ -59,6 +59,8 @@ def test_each_fault_has_its_message(text: str, observed: str) -> None:
     ("brokers", [], r"brokers: found \[\]; allowed: at least one"),
     ("brokers", GOOD["brokers"] * 2, "brokers: the id 1 occurs twice"),
     ("listeners", GOOD["listeners"] * 2, "listeners: INTERNAL occurs twice"),
+    ("listeners", [GOOD["listeners"][0] | {"bootstrap": "a:1,"}],
+     r"listeners: bootstrap: address '': has no port; allowed: host:port or \[ipv6\]:port"),
     ("brokers", [{"id": 1, "advertised": {"OTHER": {"host": "localhost", "port": 1}}}],
      "brokers: 1 advertises OTHER, which is not one of the listeners INTERNAL"),
     ("brokers", [{"id": 1, "advertised": {}}], "brokers: 1 advertises nothing"),
@@ -102,7 +104,7 @@ def with_listeners(*listeners: tuple[str, list[str], list[int]]) -> Contract:
     """Of (name, scopes, ids of the brokers that have it)."""
     document = dict(GOOD)
     document["listeners"] = [
-        {"name": name, "protocol": "PLAINTEXT", "scopes": scopes, "bootstrap": ""}
+        {"name": name, "protocol": "PLAINTEXT", "scopes": scopes, "bootstrap": "b1:9092"}
         for name, scopes, _ in listeners
     ]
     document["brokers"] = []
