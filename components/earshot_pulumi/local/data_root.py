@@ -50,7 +50,8 @@ def _obstacle(directory: Path) -> str:
         return f"{existing} is a file, and its path is needed for a directory. Move it away"
     if not os.access(existing, os.W_OK | os.X_OK):
         if is_read_only(existing):
-            while not existing.is_mount():
+            # not `is_mount`, which is false for a folder that is mounted on itself
+            while existing != existing.parent and is_read_only(existing.parent):
                 existing = existing.parent
             text, remedy = "is on a file system that is mounted read-only", remedy_of(_READ_ONLY)
         else:

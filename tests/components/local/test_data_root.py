@@ -53,17 +53,20 @@ print(*data_root.obstacles(root / "new" / "kafka", [root / "new" / "kafka" / "no
 
 
 @as_root
+@pytest.mark.parametrize("mounted", ["-t tmpfs none", "--bind {}"])
 @pytest.mark.parametrize("folders", ["kafka", "kafka/node-1/log"])
-def test_a_read_only_file_system_is_named_once_to_root_too(tmp_path: Path, folders: str) -> None:
-    """On a file system of its own, in a mount namespace of its own."""
+def test_a_read_only_file_system_is_named_once_to_root_too(
+    tmp_path: Path, folders: str, mounted: str
+) -> None:
+    """On a file system of its own, or a folder of another one, in a mount namespace of its own."""
     asked = f"""
 import pathlib
 from earshot_pulumi.local import data_root
 root = pathlib.Path({str(tmp_path)!r}, "kafka")
 print(*data_root.obstacles(root, [root / "node-1"]), sep="|")
 """
-    mount = f"mount -t tmpfs none {tmp_path} && mkdir -p {tmp_path}/{folders} && "
-    mount += f"mount -o remount,ro {tmp_path} && exec {sys.executable} -c '{asked}'"
+    mount = f"mount {mounted.format(tmp_path)} {tmp_path} && mkdir -p {tmp_path}/{folders} && "
+    mount += f"mount -o remount,bind,ro {tmp_path} && exec {sys.executable} -c '{asked}'"
     done = subprocess.run(
         [
             "unshare",
