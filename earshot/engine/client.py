@@ -22,8 +22,10 @@ MOST_LINE: Final = 2**20
 """The maximum size of one event of a stream."""
 STREAM_SECONDS: Final[float] = 3600
 """Time limit for all events of a stream: a pull over a slow line takes many minutes."""
-_LISTS: Final = re.compile(r"/(?:containers/json|images/json|networks)$")
-"""Paths of lists of objects, which may be null if they are empty."""
+_LISTS: Final = re.compile(
+    r"(?<!/containers)/containers/json$|(?<!/images)/images/json$|(?<!/networks)/networks$"
+)
+"""Paths of lists of objects, which may be null if they are empty; not of an object `networks`."""
 _OBJECTS: Final = re.compile(r"/volumes$|/(?:networks|volumes)/[^/]+$|/.+/.+/json$")
 """Paths of single objects."""
 _FRAME_HEAD: Final = 8
@@ -117,8 +119,8 @@ def _formed(response: Any, document: Any) -> Any:
 def _has_form(response: Any, document: object) -> bool:
     path = urlsplit(response.url).path
     if _LISTS.search(path):
-        elements = document if isinstance(document, list) else [document]
-        return document is None or all(isinstance(element, dict) for element in elements)
+        is_list = isinstance(document, list) and all(isinstance(item, dict) for item in document)
+        return is_list or document is None
     return isinstance(document, dict) or not _OBJECTS.search(path)
 
 

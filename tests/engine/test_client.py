@@ -117,7 +117,7 @@ def test_an_object_of_another_form_is_an_error_of_the_engine(document_: object) 
                 ask()
 
 
-@pytest.mark.parametrize("document_", [5, "x", [5], ["x"], [[]], [None]])
+@pytest.mark.parametrize("document_", [5, "x", [5], ["x"], [[]], [None], {"message": "no"}])
 def test_a_list_of_another_form_is_an_error_of_the_engine(document_: object) -> None:
     paths = {"GET /v1.41/(containers/json|networks|images/json)": document(document_)}
     other = pytest.raises(TypeError, match="the answer is of type")
