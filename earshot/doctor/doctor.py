@@ -10,13 +10,13 @@ import contextlib
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Final
 
 from earshot.doctor.asking import version_failure
 from earshot.doctor.control import LIMIT, mark_broken_vantage
 from earshot.doctor.diagnosis import diagnose, ready_for_records
 from earshot.doctor.draft import Draft
+from earshot.doctor.missing_topic import newly_fenced, silent_brokers, without_topic
 from earshot.doctor.notes import (
     seed_note,
     unanswered_notes,
@@ -26,7 +26,7 @@ from earshot.doctor.notes import (
 from earshot.doctor.observation import Observation, first_cluster_id
 from earshot.doctor.probe import vantage_resolves
 from earshot.doctor.records import Records
-from earshot.doctor.run_topic import CLEAN_UP_LIMIT, Partitions, ReachedBrokers, RunTopic
+from earshot.doctor.run_topic import CLEAN_UP_LIMIT, ReachedBrokers, RunTopic
 from earshot.doctor.survey import (
     MOST_UNEXPECTED,
     USUAL_DEADLINE,
@@ -46,13 +46,11 @@ from earshot.doctor.targets import (
 from earshot.errors import EarshotError
 from earshot.files.open_files import raise_limit
 from earshot.listeners.address import Address
-from earshot.listeners.listed import numbered, shortened
 from earshot.listeners.terms import Protocol
 from earshot.validation.client import Failure, protocol_of
 from earshot.validation.contract import Contract
 from earshot.validation.deadline import Deadline, unwinding_on_sigterm
 from earshot.validation.metadata import MetadataAnswer, match_listener
-from earshot.validation.refusals import refusal
 from earshot.validation.result import Cell, Report
 from earshot.validation.terms import Verdict
 
@@ -60,11 +58,8 @@ WORKERS: Final = 16
 """Cells checked in parallel. Each client of librdkafka starts a thread per broker."""
 MANY_FILES: Final = 10_000
 """Open files for the clients of a thousand brokers. A process often has only 256 or 1024."""
-QUORUM_PATIENCE: Final = 2.0
-"""Minimum wait (s) before a topic that was not created counts as a lost quorum."""
 AGREE_AFTER: Final = (0.3, 1.0)
 """Pauses (s) before each new request to addresses whose answers disagree."""
-NO_TOPIC: Final = "the cluster refused a topic for the records, so none were sent"
 FENCED: Final = Failure(
     "fenced", "it answered a metadata request, but the cluster does not list it any more"
 )
@@ -320,7 +315,7 @@ class _Examination:
             brokers = sorted({fact.target.broker for fact in waiting.values()})
             seconds_left = self.end.left()
             partitions = topic.create([(broker,) for broker in brokers])
-            if fenced_brokers := _fenced_brokers(topic, brokers, partitions):
+            if fenced_brokers := newly_fenced(topic, brokers, partitions):
                 brokers = [broker for broker in brokers if broker not in fenced_brokers]
                 for index, fact in waiting.items():
                     if fact.target.broker in fenced_brokers:
@@ -361,63 +356,3 @@ class _Examination:
             for peer, failure in zip(peers, failures, strict=True)
             if failure is not None
         }
-
-
-def _fenced_brokers(
-    topic: RunTopic, brokers: Sequence[int], partitions: Partitions | Failure
-) -> frozenset[int]:
-    """The ids of ``brokers`` that the cluster no longer lists, if they are the reason why
-    ``partitions`` is a refusal. Empty if it lists none of ``brokers``: then all cells share it.
-
-    Controllers refuse a topic if one of its partitions has fenced brokers only.
-    """
-    if not isinstance(partitions, Failure) or partitions.error != "invalid-replica-assignment":
-        return frozenset()
-    listed_brokers = topic.listed_brokers()
-    return frozenset(brokers) - listed_brokers if listed_brokers & set(brokers) else frozenset()
-
-
-def silent_brokers(facts: Sequence[Observation]) -> list[int]:
-    """Ids of brokers that neither answer nor refuse connections, as if suspended; empty unless a
-    majority of all brokers answers."""
-    ids = {fact.target.broker for fact in facts}
-    answering = {fact.target.broker for fact in facts if fact.own_answer_error == ""}
-    silent = {fact.target.broker for fact in facts if fact.own_answer_error == "timeout"}
-    return sorted(silent - answering) if len(answering) * 2 > len(ids) else []
-
-
-def without_topic(
-    facts: Observation,
-    failure: Failure,
-    seconds_left: float,
-    silences: Mapping[Address, Failure] = MappingProxyType({}),
-    silent: Sequence[int] = (),
-) -> Observation:
-    """``facts`` with the failure to create a topic within ``seconds_left`` seconds.
-
-    A time-out means a lost quorum only if at least `QUORUM_PATIENCE` seconds were left, if the
-    requests of clients are answered (``silences`` has the failures of ApiVersions by address), and
-    if no broker is ``silent``: brokers wait half a minute for an active controller that hangs.
-    """
-    silence = silences.get(facts.target.address)
-    if silence is not None:
-        text = f"{facts.target.address} answers metadata requests, but not ApiVersions"
-        return replace(facts, produced=Failure("no-api-versions", f"{text}: {silence.text}"))
-    if silences:
-        places = shortened([str(address) for address in silences])
-        text = f"no topic could be created here: ApiVersions got no answer at {places}"
-        return replace(facts, no_record_reason=text)
-    if failure.error == "timeout" and silent:
-        names = numbered("broker", silent)
-        text = (
-            f"no topic could be created here while {names} gives no answer: if it is the active "
-            "controller, other brokers wait for it (controller.socket.timeout.ms, 30 s)"
-        )
-        return replace(facts, no_record_reason=text)
-    if failure.error == "timeout" and seconds_left >= QUORUM_PATIENCE:
-        text = f"brokers answer, but no topic can be created: {failure.text}"
-        return replace(facts, produced=Failure("no-quorum", text))
-    cause = refusal(failure)
-    if cause is None:
-        return replace(facts, no_record_reason=f"no topic could be created here: {failure.text}")
-    return replace(facts, no_record_reason=NO_TOPIC, refusal=cause)

@@ -15,9 +15,10 @@ from earshot.doctor import doctor, draft, exchange, group_lookup, notes, records
 from earshot.doctor.asking import AnsweringBrokers, ReachableAddress
 from earshot.doctor.control import LIMIT
 from earshot.doctor.diagnosis import diagnose
-from earshot.doctor.doctor import QUORUM_PATIENCE, examine, without_topic
+from earshot.doctor.doctor import examine
 from earshot.doctor.draft import Draft
 from earshot.doctor.exchange import Destination
+from earshot.doctor.missing_topic import NO_TOPIC, QUORUM_PATIENCE, without_topic
 from earshot.doctor.observation import CellTarget, Observation, SentRecord
 from earshot.doctor.probe import Attempt, Contact
 from earshot.doctor.run_topic import CLEAN_UP_LIMIT, Partitions, ReachedBrokers
@@ -374,7 +375,7 @@ def test_a_topic_that_is_refused_is_deleted_all_the_same(cluster: ClusterDouble)
     """It may have been made meanwhile."""
     cluster.created = Failure("policy-violation", "no")
     cells = examined([observed(1), observed(2)])
-    assert [cell.reason for cell in cells] == [doctor.NO_TOPIC] * 2
+    assert [cell.reason for cell in cells] == [NO_TOPIC] * 2
     assert cluster.asked[1:] == [("create", [(1,), (2,)]), "delete"]
 
 
