@@ -1,41 +1,41 @@
 """Writes `earshot_pulumi/cluster_args.py`: the inputs of cluster components, as typed maps.
 
-Pulumi reads the schema from annotations and docstrings in source code, so the maps are source code.
-They are made from the models that read a stack file, so that both have the same keys.
+Type checkers read them, so the maps are source code. They are made from the models that read a
+stack file, so that both have the same keys. The schema has the descriptions of the models.
 """
 
 import sys
 import textwrap
 import types
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
+from earshot_pulumi.provider.schema import names_of_models
 from pydantic import BaseModel
 
+from earshot.config.aws_docker_hosts import DockerHostsSpec
 from earshot.config.cluster import ClusterSpec
-from earshot.config.schema import descriptions
 from earshot.placements import PLACEMENTS
 
 FILE = Path(__file__).parent.parent / "components" / "earshot_pulumi" / "cluster_args.py"
 CLUSTERS = {name: f"{name.title()}ClusterArgs" for name in PLACEMENTS}
 LEFT_OUT = {"placement"}
-NAMES = {"ListenerSpec": "ClusterListenerArgs", "DockerHost": "DockerHostArgs"}
-"""Names of maps whose model has a vague name, or one that the component `Listeners` uses."""
 POLICY = "The configuration of the gate. Its keys override those of the project's policies/config."
 _SCALARS = {str: "str", int: "int", float: "float", bool: "bool"}
 _HEAD = '''"""The inputs of cluster components; `python -m toolchain.cluster_args` writes this file.
 
-The keys are those of `earshot:cluster` in a stack file, whose models decide what is allowed. The
-annotations must be no strings: Pulumi reads the schema from them.
+The keys are those of `earshot:cluster` in a stack file, whose models describe them and decide what
+is allowed. The annotations must be no strings: Pulumi reads the schema from them.
 """
 
-from typing import Any, NotRequired, TypedDict
+from typing import NotRequired, TypedDict
 
 import pulumi
 
 from earshot_pulumi.policy_args import PolicyArgs
+
 
 '''
 
@@ -45,7 +45,7 @@ def source() -> str:
     models = {
         args: PLACEMENTS[name].module("earshot.config").MODEL for name, args in CLUSTERS.items()
     }
-    maps: dict[type[BaseModel], _Map] = {}
+    maps, hosts = dict[type[BaseModel], _Map](), DockerHostsSpec
     annotations_by_model = [
         {key: str(field.annotation) for key, field in model.model_fields.items()}
         for model in models.values()
@@ -59,9 +59,8 @@ def source() -> str:
     for name, model in models.items():
         keys = [key for key in model.model_fields if key not in LEFT_OUT]
         _write(model, name, maps, f"A cluster: {_about(model, lower=True)}", keys)
-    body = "\n\n".join(typed_map.text for typed_map in maps.values())
-    head = _HEAD if "Any]" in body else _HEAD.replace("import Any, ", "import ")
-    return head + "\n" + body
+    _write(hosts, "DockerHostsArgs", maps, "The inputs of `DockerHosts`.", hosts.model_fields)
+    return _HEAD + "\n\n".join(typed_map.text for typed_map in maps.values())
 
 
 class _Map(NamedTuple):
@@ -78,18 +77,17 @@ def _write(
     keys: Iterable[str],
 ) -> None:
     """Adds the map of ``model`` after the maps that it uses. It inherits the keys of its base's."""
-    texts = descriptions(model)
     base = next((ancestor for ancestor in model.__mro__ if ancestor in maps), None)
     inherited = maps[base].keys if base else frozenset[str]()
-    lines = [f"class {name}({maps[base].name if base else 'TypedDict'}):", *_docstring(about), ""]
+    lines = [f"class {name}({maps[base].name if base else 'TypedDict'}):", _docstring(about), ""]
     for key in (key for key in keys if key not in inherited):
         field = model.model_fields[key]
         kind = f"pulumi.Input[{_kind(field.annotation, maps)}]"
         if not field.is_required():
             kind = f"NotRequired[{kind}]"
-        lines += [f"    {key}: {kind}", *_docstring(texts[key])]
+        lines.append(f"    {key}: {kind}")
     if model is ClusterSpec:
-        lines += ["    policy: NotRequired[pulumi.Input[PolicyArgs]]", *_docstring(POLICY)]
+        lines += ["    policy: NotRequired[pulumi.Input[PolicyArgs]]", _docstring(POLICY)]
     maps[model] = _Map(name, frozenset(keys) | inherited, "\n".join(lines) + "\n")
 
 
@@ -98,10 +96,10 @@ def _about(model: type[BaseModel], *, lower: bool = False) -> str:
     return f"{first_paragraph[0].lower()}{first_paragraph[1:]}" if lower else first_paragraph
 
 
-def _docstring(text: str) -> Iterator[str]:
+def _docstring(text: str) -> str:
     lines = "\n    ".join(textwrap.wrap('"""' + text, 96))
     end = '"""' if len(lines.rpartition("\n")[2]) <= 93 else '\n    """'
-    yield f"    {lines}{end}"
+    return f"    {lines}{end}"
 
 
 def _kind(annotation: Any, maps: dict[type[BaseModel], _Map]) -> str:
@@ -125,7 +123,7 @@ def _kind(annotation: Any, maps: dict[type[BaseModel], _Map]) -> str:
         return f"dict[str, pulumi.Input[{_kind(arguments[1], maps)}]]"
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         if annotation not in maps:
-            name = NAMES.get(annotation.__name__, annotation.__name__.removesuffix("Spec") + "Args")
+            name = names_of_models()[annotation] + "Args"
             _write(annotation, name, maps, _about(annotation), annotation.model_fields)
         return maps[annotation].name
     if annotation in _SCALARS:

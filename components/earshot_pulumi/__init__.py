@@ -11,9 +11,14 @@ if TYPE_CHECKING:
     from earshot_pulumi.aws.cluster import AwsCluster
     from earshot_pulumi.aws.endpoint import AwsEndpoint, AwsEndpointArgs
     from earshot_pulumi.aws.vpc import AwsNetwork, AwsNetworkArgs
-    from earshot_pulumi.cluster_args import AwsClusterArgs, DockerClusterArgs, LocalClusterArgs
+    from earshot_pulumi.cluster_args import (
+        AwsClusterArgs,
+        DockerClusterArgs,
+        DockerHostsArgs,
+        LocalClusterArgs,
+    )
     from earshot_pulumi.docker.cluster import DockerCluster
-    from earshot_pulumi.docker_hosts.component import DockerHosts, DockerHostsArgs
+    from earshot_pulumi.docker_hosts.component import DockerHosts
     from earshot_pulumi.given.listeners import Listeners, ListenersArgs
     from earshot_pulumi.given.proof import Proof, ProofArgs
     from earshot_pulumi.local.cluster import LocalCluster
@@ -42,9 +47,9 @@ _MODULES = {
     "aws.cluster": ("AwsCluster",),
     "aws.endpoint": ("AwsEndpoint", "AwsEndpointArgs"),
     "aws.vpc": ("AwsNetwork", "AwsNetworkArgs"),
-    "cluster_args": ("AwsClusterArgs", "DockerClusterArgs", "LocalClusterArgs"),
+    "cluster_args": ("AwsClusterArgs", "DockerClusterArgs", "DockerHostsArgs", "LocalClusterArgs"),
     "docker.cluster": ("DockerCluster",),
-    "docker_hosts.component": ("DockerHosts", "DockerHostsArgs"),
+    "docker_hosts.component": ("DockerHosts",),
     "given.listeners": ("Listeners", "ListenersArgs"),
     "given.proof": ("Proof", "ProofArgs"),
     "local.cluster": ("LocalCluster",),

@@ -69,11 +69,12 @@ class DockerHostsSpec(Frozen):
     nat: Nat | None = None
     """NAT gateways of a new VPC: one, or per-zone. Default: one."""
     instance: InstanceSpec = InstanceSpec()
-    """The instances. They run Amazon Linux 2023."""
+    """The instances, with Amazon Linux 2023. Default: m7g.large with a root volume of 16 GiB."""
     instances: dict[str, InstanceSpec] = Field(default_factory=dict)
     """By host, its own instance."""
     volume: VolumeSpec = VolumeSpec()
-    """Each host's data volume, with all data of Docker, which outlives the instance."""
+    """Each host's data volume, with all data of Docker, which outlives the instance. Default: gp3
+    with 100 GiB."""
     images: tuple[str, ...] = ()
     """Images in private registries of Amazon ECR, which each host pulls by its instance's role. In
     a stack file, those of the brokers and of the validator need not be listed."""

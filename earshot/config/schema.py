@@ -5,9 +5,10 @@ It accepts every file that earshot accepts; only earshot checks rules over sever
 
 import ast
 import inspect
-import textwrap
+import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
+from itertools import pairwise
 from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
@@ -112,9 +113,8 @@ def descriptions(model: type[BaseModel]) -> Mapping[str, str]:
     texts: dict[str, str] = {}
     for cls in reversed(model.__mro__):
         if issubclass(cls, BaseModel) and cls.__module__.startswith("earshot."):
-            (tree,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
-            assert isinstance(tree, ast.ClassDef)
-            for field, text in zip(tree.body, tree.body[1:], strict=False):
+            body = _classes(cls.__module__)[cls.__name__].body
+            for field, text in pairwise(body):
                 if (
                     isinstance(field, ast.AnnAssign)
                     and isinstance(field.target, ast.Name)
@@ -123,6 +123,13 @@ def descriptions(model: type[BaseModel]) -> Mapping[str, str]:
                 ):
                     texts[field.target.id] = " ".join(str(text.value.value).split())
     return texts
+
+
+@cache
+def _classes(module: str) -> Mapping[str, ast.ClassDef]:
+    """The classes in the source of ``module``, by name."""
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    return {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
 
 
 def _describe(definition: Schema, model: type[BaseModel]) -> None:

@@ -5,13 +5,13 @@ module does not postpone annotations.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 
 from earshot.config.aws_docker_hosts import DockerHostsSpec
 from earshot.listeners.problems import read_model
-from earshot_pulumi.cluster_args import DockerHostArgs, InstanceArgs, VolumeArgs
+from earshot_pulumi.cluster_args import DockerHostArgs, DockerHostsArgs
 from earshot_pulumi.deployment import full_name_of, state_folder
 from earshot_pulumi.provider.kind import Inputs, Outputs
 from earshot_pulumi.shaped import ShapedComponent
@@ -21,52 +21,6 @@ if TYPE_CHECKING:
 
 VPC_MARK, SUBNET_MARK = "vpc-00000000", "subnet-00000000"
 """Substitutes for ids that may be outputs, while the other inputs are checked."""
-
-
-class DockerHostsArgs(TypedDict):
-    """The inputs of `DockerHosts`."""
-
-    host_zones: pulumi.Input[dict[str, pulumi.Input[str]]]
-    """By a name of your choice, the availability zone of each host, which cannot change."""
-    deployers: pulumi.Input[dict[str, pulumi.Input[str]]]
-    """By a name of your choice, CIDR blocks of the machines that run `pulumi up`. Only these reach
-    the engines, with TLS."""
-    clients: NotRequired[pulumi.Input[dict[str, pulumi.Input[str]]]]
-    """By a name of your choice, CIDR blocks of clients that may reach published ports, in addition
-    to the hosts and the deployers."""
-    first_port: NotRequired[pulumi.Input[int]]
-    """The first published port that clients reach. Default: 9092."""
-    last_port: NotRequired[pulumi.Input[int]]
-    """The last published port that clients reach. Default: 49151."""
-    zones: NotRequired[pulumi.Input[list[pulumi.Input[str]]]]
-    """Two or three availability zones of a new VPC. Default: those of the hosts."""
-    cidr: NotRequired[pulumi.Input[str]]
-    """The VPC's CIDR block, also of an existing VPC. Default: 10.0.0.0/16."""
-    vpc_id: NotRequired[pulumi.Input[str]]
-    """The id of an existing VPC. Default: a new VPC."""
-    subnets: NotRequired[pulumi.Input[dict[str, pulumi.Input[str]]]]
-    """By availability zone, a private subnet of an existing VPC that reaches AWS's services."""
-    nat: NotRequired[pulumi.Input[str]]
-    """NAT gateways of a new VPC: one or per-zone. Default: one."""
-    instance: NotRequired[pulumi.Input[InstanceArgs]]
-    """The instances. Default: m7g.large with a root volume of 16 GiB."""
-    instances: NotRequired[pulumi.Input[dict[str, pulumi.Input[InstanceArgs]]]]
-    """Other instance settings, by host."""
-    volume: NotRequired[pulumi.Input[VolumeArgs]]
-    """Each host's data volume, which has all data of Docker and outlives the instance. Default: gp3
-    with 100 GiB."""
-    images: NotRequired[pulumi.Input[list[pulumi.Input[str]]]]
-    """Images in private registries of Amazon ECR. Each host pulls them with its instance's role."""
-    data: NotRequired[pulumi.Input[str]]
-    """What `pulumi destroy` does with the data volumes: keep or delete. Default: keep."""
-    deletion_protection: NotRequired[pulumi.Input[bool]]
-    """true: resources with data or addresses cannot be destroyed. Default: true."""
-    in_turn: NotRequired[pulumi.Input[bool]]
-    """true: one host changes at a time, only while all other hosts and their brokers run; false:
-    all hosts change at once, for clusters that are down as a whole. Default: true."""
-    ready_seconds: NotRequired[pulumi.Input[int]]
-    """Seconds for a new or replaced host until its engine answers, and after that for the brokers
-    on it until the next host changes. Default: 900."""
 
 
 class DockerHosts(ShapedComponent):

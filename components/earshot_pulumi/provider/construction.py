@@ -22,7 +22,7 @@ from pulumi.provider.experimental.component import ComponentProvider
 
 from earshot import __version__
 from earshot.errors import EarshotError
-from earshot_pulumi.cluster_args import ClusterArgs, ClusterListenerArgs
+from earshot_pulumi.cluster_args import ClusterArgs
 from earshot_pulumi.provider.kind import Inputs, Kind, Properties
 from earshot_pulumi.provider.resource import PACKAGE, EarshotResource, camel_case, type_token
 from earshot_pulumi.provider.schema import completed
@@ -62,12 +62,11 @@ class Package(Components):
     ) -> None:
         super().__init__([*components, *kinds], PACKAGE, None, __version__)  # type: ignore[list-item]
         assert self.schema is not None
-        descriptions = {
+        inherited = {
             type_token(component.__name__): self._inherited(*component.__mro__[1:], ClusterArgs)
             for component in components
         }
-        descriptions[type_token("DockerListener")] = self._inherited(ClusterListenerArgs)
-        self.schema = completed(self.schema, kinds, descriptions)
+        self.schema = completed(self.schema, kinds, inherited)
 
     def _inherited(self, *bases: type) -> dict[str, str]:
         """The docstrings of ``bases`` by name: Pulumi reads only those of the class itself."""

@@ -6,8 +6,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import BaseModel
+
+from earshot.config.endpoint import EndpointNetwork, EndpointSpec
+from earshot.config.listener import ListenerSpec
+from earshot.config.schema import descriptions, parts
+from earshot.placements import PLACEMENTS
 from earshot_pulumi.provider.kind import Kind
-from earshot_pulumi.provider.resource import EarshotResource, type_token
+from earshot_pulumi.provider.resource import EarshotResource, camel_case, type_token
 
 ABOUT = {
     "description": "Kafka listeners that are computed, checked before a broker changes, and proved",
@@ -19,25 +25,45 @@ PACKAGE_NAMES = {"nodejs": "@pulumi/earshot", "python": "pulumi_earshot"}
 """Names of generated SDKs; the default contains the owner of the git repository."""
 
 
+def names_of_models() -> Mapping[type[BaseModel], str]:
+    """The names of components and types of the schema, by the model that has the same keys."""
+    names: dict[type[BaseModel], str] = {}
+    for placement, entry in PLACEMENTS.items():
+        model = entry.module("earshot.config").MODEL
+        names |= {part: part.__name__.removesuffix("Spec") for part in parts(model)}
+        names[model] = f"{placement.title()}Cluster"
+    # the component `Listeners` has another `Listener`
+    names |= {ListenerSpec: "ClusterListener"}
+    return names | dict.fromkeys((EndpointSpec, EndpointNetwork), "AwsEndpoint")
+
+
 def completed(
     inferred: str,
     kinds: Mapping[type[EarshotResource], Kind],
-    descriptions: Mapping[str, Mapping[str, str]],
+    inherited: Mapping[str, Mapping[str, str]],
 ) -> str:
     """The schema that Pulumi's SDK ``inferred`` from classes, completed.
 
-    ``descriptions`` are inherited ones, by type token and property name. ``kinds`` are custom
-    resources, which the SDK describes as components.
+    ``inherited`` are descriptions by type token and property name. ``kinds`` are custom resources,
+    which the SDK describes as components.
     """
     # generators add "Args" to a type's name themselves
     schema = json.loads(re.sub(r'(earshot:index:\w+?)Args"', r'\1"', inferred))
-    for token, texts in descriptions.items():
-        definition = schema["resources"].get(token) or schema["types"][token]
-        for group in (definition["properties"], definition.get("inputProperties", {})):
+    resources, types = schema["resources"], schema["types"]
+    for model, name in names_of_models().items():
+        definition = resources.get(type_token(name)) or types.get(type_token(name)) or {}
+        inputs = definition.get("inputProperties") or definition.get("properties", {})
+        for key, text in descriptions(model).items():
+            if (input := inputs.get(camel_case(key))) is not None:
+                default = _default(model, key) if "inputProperties" in definition else ""
+                input.setdefault("description", text + default)
+    for token, texts in inherited.items():
+        definition = resources[token]
+        for group in (definition["properties"], definition["inputProperties"]):
             for name in texts.keys() & group.keys():
                 group[name].setdefault("description", texts[name])
     for resource, kind in kinds.items():
-        definition = schema["resources"][type_token(resource.__name__)]
+        definition = resources[type_token(resource.__name__)]
         definition["isComponent"] = False
         definition["properties"].pop("id", None)
         for group in ("inputProperties", "properties"):
@@ -47,6 +73,14 @@ def completed(
         schema["language"][language]["packageName"] = name
     _unwrap(schema)
     return json.dumps({**schema, **ABOUT})
+
+
+def _default(model: type[BaseModel], key: str) -> str:
+    """The end of a description; empty if the key has no default that is one value."""
+    default = model.model_fields[key].default
+    if (not default and default is not False) or not isinstance(default, str | int):
+        return ""
+    return f" Default: {str(default).lower() if isinstance(default, bool) else default}."
 
 
 def _unwrap(node: Any) -> None:

@@ -80,6 +80,7 @@ def test_a_cluster_asks_for_a_place_and_for_kafka(schema: dict[str, Any]) -> Non
     assert resource["requiredInputs"] == ["archive", "region", "vpc"]
     assert resource["inputProperties"]["vpc"]["$ref"] == "#/types/earshot:index:Vpc"
     assert resource["inputProperties"]["brokers"]["type"] == "integer"
+    assert resource["inputProperties"]["brokers"]["description"].endswith(" Default: 3.")
     listener = schema["types"]["earshot:index:ClusterListener"]
     assert listener["required"] == ["name", "port", "scopes"]
     assert {"bootstrap", "contract", "instances", "vpcId"} <= set(resource["required"])
