@@ -279,8 +279,6 @@ class ProvedChangeKind(Kind):
 class ProvedChange(InternalResource):
     """The last change that every broker has made and the validation has proved."""
 
-    FORMER_NAMES = ("ProvedChange", "CompleteChange")
-
 
 @dataclass(frozen=True)
 class ChangeRecords:

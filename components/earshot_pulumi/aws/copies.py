@@ -17,8 +17,6 @@ from earshot_pulumi.writing import writing
 class AwsCertificates(Certificates):
     """The authority of a stack on AWS and its certificates."""
 
-    FORMER_NAMES = ("Certificates",)
-
 
 class AwsCertificatesKind(AwsKind, CertificatesKind):
     """Copies the certificates in parameters into its folder before it reads the folder."""

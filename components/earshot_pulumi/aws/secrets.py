@@ -55,10 +55,7 @@ class AwsSecretKind(AwsKind):
     def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
         if super().differs(operation, olds, news):  # also while the version is unknown
             return True
-        is_pinned = news["version"] in (
-            olds.get("numbers") or {}
-        )  # earlier releases stored no numbers
-        return not is_pinned or self._version(operation, olds) != olds.get("written")
+        return self._version(operation, olds) != olds.get("written")
 
     def delete(self, operation: Operation, id: str, olds: Properties) -> None:
         with _ssm(olds):
