@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from earshot_pulumi.aws.reports import POLL
+from earshot_pulumi.aws.readiness import POLL
 
 from earshot.user_data.boot import NodeState
 from earshot.validation.contract import Contract

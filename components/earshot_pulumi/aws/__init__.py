@@ -5,7 +5,7 @@ from earshot_pulumi.aws.sdk import load_on_demand
 load_on_demand()  # before a module here imports pulumi_aws
 
 KINDS = {
-    "AwsCertificates": "copies",
+    "AwsCertificates": "secrets",
     "AwsReadiness": "readiness",
     "AwsSecret": "secrets",
     "AwsTurn": "turns",

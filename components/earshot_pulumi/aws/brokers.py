@@ -19,14 +19,12 @@ from earshot.placement.aws import (
 )
 from earshot.placement.aws_secrets import NO_SECRETS
 from earshot.placement.aws_standpoints import GRACE
-from earshot_pulumi.aws.balancer import Balancer
+from earshot_pulumi.aws.balancer import Balancer, EndpointService
 from earshot_pulumi.aws.changes import HeldStack
-from earshot_pulumi.aws.endpoint_service import EndpointService
-from earshot_pulumi.aws.groups import SecurityGroups
 from earshot_pulumi.aws.identity import cluster_identity
 from earshot_pulumi.aws.instances import SharedInputs, instances_of, newest_images
 from earshot_pulumi.aws.names import Names
-from earshot_pulumi.aws.network import Network, NetworkArgs, check_region, existing
+from earshot_pulumi.aws.network import Network, NetworkArgs, SecurityGroups, check_region, existing
 from earshot_pulumi.aws.node import Granted, InstanceNode
 from earshot_pulumi.aws.preflight import ChangePreflight, settings_of
 from earshot_pulumi.aws.readiness import AwsReadiness

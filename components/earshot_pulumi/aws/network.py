@@ -1,9 +1,10 @@
-"""The nodes' network: a VPC that the stack makes, or an existing one."""
+"""The nodes' network: a VPC that the stack makes, or an existing one, and security groups."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from ipaddress import IPv4Network
 from typing import Any
 
 import pulumi
@@ -13,8 +14,10 @@ from earshot.aws.subnets import Nat, Subnet
 from earshot.config.aws import AwsSpec
 from earshot.config.connected import ConnectedVpcSpec
 from earshot.errors import EarshotError
+from earshot.facts.security_groups import Ingress, Members, SecurityGroup
 from earshot.names.aws import VpcDns
 from earshot_pulumi.aws.tags import TaggedComponent, without_public_access
+from earshot_pulumi.provider.kind import Properties
 from earshot_pulumi.unknown_inputs import is_marker
 
 ANYWHERE = "0.0.0.0/0"
@@ -224,4 +227,58 @@ def check_region(region: str, parent: pulumi.Resource) -> None:
             observed=f"the region of the AWS provider is {provider_region}",
             remedy=f"give the provider the region {region} (aws:region in the stack's file, or "
             f"`region` of an aws.Provider), or use {provider_region} here",
+        )
+
+
+class SecurityGroups(TaggedComponent):
+    """One group per role of a node."""
+
+    ids: Mapping[str, pulumi.Output[str]]
+    """The id by the group's name in the plan."""
+
+    def __init__(
+        self,
+        name: str,
+        groups: Sequence[SecurityGroup],
+        vpc_id: pulumi.Input[str],
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("SecurityGroups", name, opts)
+        self.ids = {
+            group.name: aws.ec2.SecurityGroup(
+                **self._common_args(group.name),
+                description=f"Kafka {group.name} of {name}",
+                vpc_id=vpc_id,
+            ).id
+            for group in groups
+        }
+        for group in groups:
+            for rule in group.ingress:
+                self._add_ingress(group, rule)
+            aws.vpc.SecurityGroupEgressRule(
+                **self._args(group.name),
+                security_group_id=self.ids[group.name],
+                ip_protocol="-1",
+                cidr_ipv4="0.0.0.0/0",
+                description="Packages, Kafka itself, AWS services, other nodes",
+            )
+        self.register_outputs({"ids": self.ids})
+
+    def _add_ingress(self, group: SecurityGroup, rule: Ingress) -> None:
+        source: Properties
+        if isinstance(rule.source, Members):
+            label = rule.source.group
+            source = {"referenced_security_group_id": self.ids.get(label, label)}
+        else:
+            label = str(rule.source)
+            kind = "cidr_ipv4" if isinstance(rule.source, IPv4Network) else "cidr_ipv6"
+            source = {kind: label}
+        aws.vpc.SecurityGroupIngressRule(
+            **self._args(f"{group.name}-{rule.first}-{label}"),
+            security_group_id=self.ids[group.name],
+            ip_protocol="tcp",
+            from_port=rule.first,
+            to_port=rule.last,
+            description=rule.why,
+            **source,
         )

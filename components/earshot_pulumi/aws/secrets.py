@@ -1,6 +1,8 @@
 """Secrets of a secured cluster as SSM parameters, each for the instances that need it.
 
-This machine writes them itself, as SecureStrings, so that states have only fingerprints.
+This machine writes them itself, as SecureStrings, so that states have only fingerprints. Another
+checkout may have issued the certificates in them. Instances have fetched these, so they take
+precedence over the files of this checkout's folder.
 """
 
 from contextlib import AbstractContextManager
@@ -11,16 +13,19 @@ from earshot.aws_client import AwsClient
 from earshot.certificates.client import client_properties
 from earshot.certificates.store import Store
 from earshot.errors import EarshotError
+from earshot.listeners.properties import read_properties
 from earshot.listeners.security import VALIDATOR
 from earshot.listeners.terms import Mechanism, read_mechanisms
 from earshot.placement import aws_secrets
+from earshot.placement.aws_secrets import COPY_PARAMETER, VALIDATOR_PARAMETER, secret_parameter
 from earshot.users.lines import lines
-from earshot_pulumi.aws.credentials import client, parameters, put_secret
+from earshot_pulumi.aws.credentials import client, parameters, put_secret, reader
 from earshot_pulumi.aws_settings import AwsKind
-from earshot_pulumi.certificates import store_of
+from earshot_pulumi.certificates import Certificates, CertificatesKind, store_of
 from earshot_pulumi.provider.internal import InternalResource
-from earshot_pulumi.provider.kind import Operation, Properties
+from earshot_pulumi.provider.kind import UNKNOWN, Operation, Properties
 from earshot_pulumi.users import changes, merged, remember, remembered
+from earshot_pulumi.writing import writing
 
 _FEWER = "remove users or prefixes from `security.users`"
 _SHORTER = {
@@ -163,3 +168,36 @@ def _ssm(props: Properties) -> AbstractContextManager[None]:
     """A context that turns errors of SSM into EarshotErrors."""
     subject = f"SSM parameter {props['parameter']} in {props['region']}"
     return parameters(subject, "cannot be written or read")
+
+
+class AwsCertificates(Certificates):
+    """The authority of a stack on AWS and its certificates."""
+
+
+class AwsCertificatesKind(AwsKind, CertificatesKind):
+    """Copies the certificates in parameters into its folder before it reads the folder."""
+
+    def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
+        if news["hosts"] is not UNKNOWN:
+            self._restore_copies(operation, news)
+        return super().differs(operation, olds, news)
+
+    def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+        self._restore_copies(operation, news)
+        return super().apply(operation, olds, news)
+
+    def _restore_copies(self, operation: Operation, props: Properties) -> None:
+        stack, store = props["stack"], store_of(props)
+        kinds = (COPY_PARAMETER, VALIDATOR_PARAMETER, *props["hosts"])
+        names = {secret_parameter(stack, kind): kind for kind in kinds}
+        values = reader(self.settings(operation), props["region"])(list(names))
+        texts = {names[name]: text for name, text in values.items()}
+        copy = texts.pop(COPY_PARAMETER, "")
+        if not copy:
+            return
+        if VALIDATOR_PARAMETER in texts:
+            properties = read_properties(texts.pop(VALIDATOR_PARAMETER)).values
+            keys = ("ssl.keystore.key", "ssl.keystore.certificate.chain")
+            texts[VALIDATOR] = "".join(properties.get(key, "") for key in keys)
+        with writing("certificates", store.folder):
+            store.restore(copy, {name: f"{text.strip()}\n" for name, text in texts.items()})

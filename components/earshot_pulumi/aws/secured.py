@@ -9,9 +9,8 @@ import pulumi
 from earshot.config.security import SecuritySpec
 from earshot.listeners.security import VALIDATOR, node_name
 from earshot.placement import aws_secrets
-from earshot_pulumi.aws.copies import AwsCertificates
 from earshot_pulumi.aws.instances import SharedInputs
-from earshot_pulumi.aws.secrets import AwsSecret
+from earshot_pulumi.aws.secrets import AwsCertificates, AwsSecret
 from earshot_pulumi.aws.tags import tags
 
 

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
 from typing import Any
 
 from earshot_pulumi.aws.credentials import asking, client
-from earshot_pulumi.aws.reports import Target, Unhealthy
 from earshot_pulumi.aws_settings import AwsSettings
 from earshot_pulumi.provider.kind import Properties
 
 SERVED = ("initial", "healthy", "unhealthy")
 """States of registered targets. A deregistered target is draining, and then unused."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A broker's port in a target group of the balancer."""
+
+    group: str
+    """The ARN of the target group."""
+    address: str
+    port: int
+
+
+Unhealthy = Callable[[Target], str]
+"""Returns the reason why the balancer sends a target no connections; empty if it sends some."""
 
 
 def health(config: AwsSettings, region: str) -> Unhealthy:

@@ -15,8 +15,7 @@ from earshot.placement.aws import report_parameter
 from earshot.user_data.boot import NodeReport
 from earshot_pulumi.aws.credentials import reader
 from earshot_pulumi.aws.machines import Machine, machines
-from earshot_pulumi.aws.reports import Target
-from earshot_pulumi.aws.targets import deregister, still_served
+from earshot_pulumi.aws.targets import Target, deregister, still_served
 from earshot_pulumi.aws_settings import AwsKind, AwsSettings
 from earshot_pulumi.properties import read
 from earshot_pulumi.provider.internal import InternalResource

@@ -13,9 +13,9 @@ from earshot.user_data.host_report import HostReport
 from earshot_pulumi.aws.credentials import reader
 from earshot_pulumi.aws.machines import starts
 from earshot_pulumi.aws_settings import AwsKind
-from earshot_pulumi.docker.clusters import host_of
 from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.images import has_image
+from earshot_pulumi.docker_hosts.turns import host_of
 from earshot_pulumi.properties import here
 from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import Inputs, Operation, Properties

@@ -17,9 +17,8 @@ from earshot.facts.security_groups import Ingress, Members, SecurityGroup
 from earshot.user_data.boot import ssm_report, ssm_secret
 from earshot.user_data.docker_host import DockerHost, docker_host_user_data
 from earshot.user_data.render import digest
-from earshot_pulumi.aws.groups import SecurityGroups
 from earshot_pulumi.aws.instances import Profile, SharedArgs, attached, instance, report_resource
-from earshot_pulumi.aws.network import NetworkFacts
+from earshot_pulumi.aws.network import NetworkFacts, SecurityGroups
 from earshot_pulumi.aws.tags import tags
 from earshot_pulumi.aws_settings import StackSettings
 from earshot_pulumi.change_memory import resources

@@ -16,7 +16,7 @@ from earshot.errors import EarshotError
 from earshot.user_data.boot import NodeState
 from tests.components.aws import registered as aws
 from tests.components.aws.registered import Answers, registered
-from tests.components.aws.test_reports import ONE, report
+from tests.components.aws.test_readiness_reports import ONE, report
 from tests.components.called import Called
 from tests.config.aws_documents import INTERNAL, REGION, ZONES, read_aws
 

@@ -6,7 +6,7 @@ import pytest
 from earshot_pulumi.aws.clients import problems
 
 from earshot.user_data.boot import NodeState
-from tests.components.aws.test_reports import ONE, TWO, Parameters, report
+from tests.components.aws.test_readiness_reports import ONE, TWO, Parameters, report
 
 GOING = ["EXTERNAL"]
 LATER = "2026-01-01T00:00:09Z"

@@ -23,7 +23,7 @@ from tests.components.aws.registered import (
     Answers,
     deployed,
 )
-from tests.components.aws.test_reports import ONE, report
+from tests.components.aws.test_readiness_reports import ONE, report
 from tests.components.engine_double import Engine
 from tests.config.aws_documents import EXTERNAL, INTERNAL, ONE_LISTENER, TWO_LISTENERS, read_aws
 

@@ -11,7 +11,7 @@ from earshot.placement.aws import plan_aws
 from earshot.validation.contract import Contract
 from tests.components.aws.registered import GROUP, INGRESS, RECORD, ZONE, Answers, inputs
 from tests.components.aws.test_balancer import EXPOSED, EXTERNAL
-from tests.components.aws.test_endpoint_service import LINKED, NAME
+from tests.components.aws.test_balancer_endpoint_service import LINKED, NAME
 from tests.components.constructed import constructed, given_later
 from tests.components.engine_double import Engine
 from tests.config.aws_documents import INTERNAL, read_aws

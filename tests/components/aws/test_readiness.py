@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from earshot_pulumi.aws import readiness
 from earshot_pulumi.aws.machines import Machine
-from earshot_pulumi.aws.readiness import AwsReadinessKind
-from earshot_pulumi.aws.reports import Awaited, Target, wait_for
+from earshot_pulumi.aws.readiness import Awaited, AwsReadinessKind, wait_for
+from earshot_pulumi.aws.targets import Target
 
 from earshot.errors import EarshotError
 from earshot.user_data.boot import NodeState
-from tests.components.aws.test_reports import ONE, THREE, TWO, Parameters, report
+from tests.components.aws.test_readiness_reports import ONE, THREE, TWO, Parameters, report
 from tests.components.called import Called
 
 

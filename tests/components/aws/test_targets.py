@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterator
 
 import pytest
-from earshot_pulumi.aws.reports import Target
-from earshot_pulumi.aws.targets import deregister, health, register, still_served
+from earshot_pulumi.aws.targets import Target, deregister, health, register, still_served
 
 from earshot.errors import EarshotError
 from tests.doubles.aws.in_process import MotoInProcess, moto_in_process

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from earshot_pulumi.aws import turns
 from earshot_pulumi.aws.machines import Machine
-from earshot_pulumi.aws.reports import Target
+from earshot_pulumi.aws.targets import Target
 from earshot_pulumi.aws.turns import AwsTurnKind
 
 from earshot.user_data.boot import NodeState
-from tests.components.aws.test_reports import ONE, THREE, TWO, report
+from tests.components.aws.test_readiness_reports import ONE, THREE, TWO, report
 from tests.components.called import Called
 
 STACK = "mine"

@@ -113,7 +113,7 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
     monkeypatch.setattr(engine_ready, "reader", lambda *_: lambda names: host.parameters)
     monkeypatch.setattr(engine_ready, "starts", lambda *_: lambda ids: dict.fromkeys(ids, STARTED))
     monkeypatch.setattr(engine_ready, "here", Path)
-    monkeypatch.setattr("earshot_pulumi.docker.clusters.here", Path)
+    monkeypatch.setattr("earshot_pulumi.docker_hosts.turns.here", Path)
     return host
 
 

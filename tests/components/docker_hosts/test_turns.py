@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from earshot_pulumi import driver
-from earshot_pulumi.docker import clusters, inner_listener, labels
+from earshot_pulumi.docker import inner_listener, labels
 from earshot_pulumi.docker.container_address import Engines
-from earshot_pulumi.docker_hosts.turns import DockerHostTurnKind
+from earshot_pulumi.docker_hosts.turns import DockerHostTurnKind, nodes_on
 from earshot_pulumi.provider.kind import UNKNOWN
 
 from earshot.config.docker_host import DockerHost
@@ -81,7 +81,7 @@ def docker_hosts(monkeypatch: pytest.MonkeyPatch) -> Hosts:
 def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder with the certificates."""
     (tmp_path / "key.pem").touch()
-    monkeypatch.setattr("earshot_pulumi.docker.clusters.here", Path)
+    monkeypatch.setattr("earshot_pulumi.docker_hosts.turns.here", Path)
     return tmp_path
 
 
@@ -240,7 +240,7 @@ def test_a_broker_is_asked_at_a_listener_that_answers(
     docker_hosts.engines["a"].add("id-1", 1, variables=variables(protocols))
     host = DockerHost(name="a", engine="tcp://a:2376", cert_path=str(client))
     with Engines() as engines:
-        (node,) = clusters.nodes_on(engines, host)
+        (node,) = nodes_on(engines, host)
     endpoint = node.address.endpoint
     assert (endpoint.port, endpoint.plaintext) == (port, plaintext)
     assert node.address.broker and node.address.voter and node.cluster_id == OWN_ID

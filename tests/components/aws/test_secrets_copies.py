@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from earshot_pulumi.aws.copies import AwsCertificatesKind
-from earshot_pulumi.aws.secrets import AwsSecretKind
+from earshot_pulumi.aws.secrets import AwsCertificatesKind, AwsSecretKind
 from earshot_pulumi.provider.kind import UNKNOWN
 
 from earshot.certificates.authority import read_certificate
