@@ -12,6 +12,13 @@ REMEMBER = (
     "with these"
 )
 """The fix if no plan is recorded. With a recorded plan, the change is made in steps."""
+STOP_FIRST = "stop the cluster first (`pulumi destroy`; data is kept)"
+REMOVAL = "`data: delete` and `pulumi destroy`"
+"""The commands that remove the data."""
+NO_WAY_BACK = (
+    "a KRaft cluster cannot go back to an older release. Keep the version, or remove the data with "
+    f"{REMOVAL}"
+)
 SHOWN = 5
 """Maximum number of replicas in one message."""
 
@@ -22,9 +29,8 @@ def refuse(problems: Iterable[str]) -> None:
         raise EarshotError("nothing was changed", observed=lines)
 
 
-def other_voters(current: Iterable[int], planned: Iterable[int], removal: str) -> str:
-    """The message that a static quorum keeps its voters. ``removal`` is the command that removes
-    the data."""
+def other_voters(current: Iterable[int], planned: Iterable[int]) -> str:
+    """The message that a static quorum keeps its voters."""
     current_ids, planned_ids = sorted(current), sorted(planned)
     keep = f"`controllers.count: {len(current_ids)}`"
     if (mode := _mode(current_ids)) != _mode(planned_ids):
@@ -32,11 +38,11 @@ def other_voters(current: Iterable[int], planned: Iterable[int], removal: str) -
     return (
         f"the quorum has the voters {listed(current_ids)} and would get {listed(planned_ids)}: "
         "voters are written into every node's data when it is formatted, and a static "
-        f"quorum cannot change them. Set {keep} to keep them, or remove the data with {removal}"
+        f"quorum cannot change them. Set {keep} to keep them, or remove the data with {REMOVAL}"
     )
 
 
-def moving_controllers(current: str, planned: str, remedy: str) -> str:
+def moving_controllers(current: str, planned: str, remedy: str = STOP_FIRST.capitalize()) -> str:
     """The message that running controllers cannot change their addresses."""
     return (
         f"the controllers would move from {current} to {planned} while they run: during a "
@@ -44,12 +50,9 @@ def moving_controllers(current: str, planned: str, remedy: str) -> str:
     )
 
 
-def older_kafka(version: str, written: str, removal: str) -> str:
+def older_kafka(version: str, written: str) -> str:
     """The message that Kafka ``version`` is not started on data of the newer Kafka ``written``."""
-    return (
-        f"Kafka {version} is older than {written}, which has written the data; a KRaft cluster "
-        f"cannot go back to an older release. Keep the version, or remove the data with {removal}"
-    )
+    return f"Kafka {version} is older than {written}, which has written the data; {NO_WAY_BACK}"
 
 
 def refused_settings(version: str, refusals: Mapping[int, str]) -> Iterator[str]:

@@ -83,15 +83,14 @@ def problems(old_stack: HeldStack, new_stack: HeldStack) -> Iterator[str]:
 
     Each text has the observed value, the allowed value and the fix.
     """
-    removal = "`data: delete` and `pulumi destroy`"
     if set(old_stack.voters) != set(new_stack.voters):
-        yield other_voters(old_stack.voters, new_stack.voters, removal)
+        yield other_voters(old_stack.voters, new_stack.voters)
     elif old_stack.quorum != new_stack.quorum:
         yield moving_controllers(
             old_stack.quorum, new_stack.quorum, "Keep `controllers.port` and `controllers.protocol`"
         )
     if new_stack.written and goes_back(new_stack.kafka_version, new_stack.written):
-        yield older_kafka(new_stack.kafka_version, new_stack.written, removal)
+        yield older_kafka(new_stack.kafka_version, new_stack.written)
     yield from _other_links(old_stack, new_stack)
     yield from _removals(old_stack, new_stack)
     for id in sorted(old_stack.zones.keys() & new_stack.zones.keys()):
@@ -150,13 +149,16 @@ def _other_volumes(old_stack: HeldStack, new_stack: HeldStack, id: int) -> Itera
         )
 
 
+def _differing(old: Mapping[int, object], new: Mapping[int, object]) -> list[int]:
+    """The sorted ids of the nodes in both maps that have different values."""
+    return [id for id in sorted(old.keys() & new.keys()) if old[id] != new[id]]
+
+
 def _moves(old_stack: HeldStack, new_stack: HeldStack) -> Iterator[str]:
-    common_ids = sorted(old_stack.zones.keys() & new_stack.zones.keys())
     moving_ids = [
         id
-        for id in common_ids
-        if old_stack.zones[id] != new_stack.zones[id]
-        and old_stack.volumes.get(id) == new_stack.volumes.get(id)
+        for id in _differing(old_stack.zones, new_stack.zones)
+        if old_stack.volumes.get(id) == new_stack.volumes.get(id)
     ]
     if not moving_ids:
         return
@@ -164,6 +166,7 @@ def _moves(old_stack: HeldStack, new_stack: HeldStack) -> Iterator[str]:
         f"node {id} from {old_stack.zones[id]} to {new_stack.zones[id]}" for id in moving_ids
     )
     # pin all nodes: pins of some nodes would move the others
+    common_ids = sorted(old_stack.zones.keys() & new_stack.zones.keys())
     pins = ", ".join(f"{id}: {old_stack.zones[id]}" for id in common_ids)
     yield (
         f"nodes would move to another zone, where their data volumes cannot follow: {moves}. Keep "
@@ -177,9 +180,8 @@ def _moves_at_once(old_stack: HeldStack, new_stack: HeldStack) -> Iterator[str]:
     volume stays."""
     moving_ids = [
         id
-        for id in sorted(old_stack.zones.keys() & new_stack.zones.keys())
-        if old_stack.zones[id] != new_stack.zones[id]
-        and old_stack.volumes.get(id) != new_stack.volumes.get(id)
+        for id in _differing(old_stack.zones, new_stack.zones)
+        if old_stack.volumes.get(id) != new_stack.volumes.get(id)
     ]
     if len(moving_ids) > 1:
         first_id = moving_ids[0]
@@ -197,9 +199,8 @@ def _other_subnets(old_stack: HeldStack, new_stack: HeldStack) -> Iterator[str]:
     """Why nodes must not leave their subnets. `_moves` reports nodes that leave their zone."""
     moving_ids = [
         id
-        for id in sorted(old_stack.subnets.keys() & new_stack.subnets.keys())
-        if old_stack.subnets[id] != new_stack.subnets[id]
-        and old_stack.zones[id] == new_stack.zones[id]
+        for id in _differing(old_stack.subnets, new_stack.subnets)
+        if old_stack.zones[id] == new_stack.zones[id]
         and not is_marker(new_stack.subnets[id])  # a preview does not know it
     ]
     if moving_ids:
@@ -216,7 +217,7 @@ def _other_subnets(old_stack: HeldStack, new_stack: HeldStack) -> Iterator[str]:
 def _smaller(old_stack: HeldStack, new_stack: HeldStack) -> Iterator[str]:
     shrinking_ids = [
         id
-        for id in sorted(old_stack.sizes.keys() & new_stack.sizes.keys())
+        for id in _differing(old_stack.sizes, new_stack.sizes)
         if new_stack.sizes[id] < old_stack.sizes[id]
     ]
     if shrinking_ids:

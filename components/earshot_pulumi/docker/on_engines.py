@@ -280,7 +280,7 @@ def _foreign_data(target: TargetStack, objects: EngineObjects) -> Iterator[str]:
         elif voter_ids := labels.ids_of_voters(volume.labels):
             quorums[voter_ids] = None
     for voter_ids in quorums.keys() - {ids}:
-        yield other_voters(voter_ids, ids, "`data: delete` and `pulumi destroy`")
+        yield other_voters(voter_ids, ids)
 
 
 def own_volumes(target: TargetStack, objects: EngineObjects) -> Iterator[EngineVolume]:
@@ -343,11 +343,7 @@ def _moved_controllers(target: TargetStack, objects: EngineObjects) -> Iterator[
             and current_voters != planned_voters
             and _ids(current_voters) == _ids(planned_voters)
         ):
-            yield moving_controllers(
-                current_voters,
-                planned_voters,
-                "Stop the cluster first (`pulumi destroy`; data is kept)",
-            )
+            yield moving_controllers(current_voters, planned_voters)
             return
 
 

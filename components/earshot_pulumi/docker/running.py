@@ -19,7 +19,7 @@ from earshot_pulumi.docker import on_engines, throwaway
 from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.on_engines import EngineContainer, EngineObjects, TargetStack
 from earshot_pulumi.provider.kind import Inputs
-from earshot_pulumi.refusals import REMEMBER
+from earshot_pulumi.refusals import REMEMBER, STOP_FIRST
 from earshot_pulumi.rolling import Links, unrollable
 
 _TABLES: Final = ("cat", "/proc/net/tcp", "/proc/net/tcp6")
@@ -157,8 +157,7 @@ def link_problems(running: Iterable[RunningNode], target: TargetStack) -> list[s
     """
     nodes = list(running)
     links = {node.container.node: Links.of_settings(node.values) for node in nodes}
-    stop_first = "stop the cluster first (`pulumi destroy`; data is kept)"
-    messages = unrollable(links, Links.of_plan(target.plan), f"{REMEMBER}; or {stop_first}")
+    messages = unrollable(links, Links.of_plan(target.plan), f"{REMEMBER}; or {STOP_FIRST}")
     is_removed = target.plan.security is None
     differing_nodes = [node for node in nodes if _is_secured(node) is is_removed]
     if len(differing_nodes) > 1 and not messages:
@@ -166,7 +165,7 @@ def link_problems(running: Iterable[RunningNode], target: TargetStack) -> list[s
         messages.append(
             f"`security` would be {verb} while brokers run: restarted brokers and the others could "
             "not connect to each other, because only some of them would have certificates. "
-            f"{stop_first[0].upper()}{stop_first[1:]}"
+            f"{STOP_FIRST.capitalize()}"
         )
     return messages
 

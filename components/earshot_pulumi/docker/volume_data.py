@@ -25,7 +25,7 @@ from earshot_pulumi.docker.on_engines import (
     own_volumes,
 )
 from earshot_pulumi.node_data import feature_level, is_formatted, replicas
-from earshot_pulumi.refusals import goes_back, holds_replicas, leaves_data
+from earshot_pulumi.refusals import NO_WAY_BACK, goes_back, holds_replicas, leaves_data
 
 NEWEST: Final = {"3.9": 21, "4.0": 25, "4.1": 27, "4.2": 29}
 """The newest `metadata.version` that a Kafka release reads, as a feature level, by release.
@@ -76,11 +76,7 @@ def version_problems(
         except throwaway.CommandFailed:
             has_data, level = True, None
         if has_data and (reason := _refusal(version, volume_version, level)):
-            yield (
-                f"volume {volume.name} on Docker host {volume.host} {reason}; a KRaft cluster "
-                "cannot go back to an older release. Keep the version, or remove the data with "
-                "`data: delete` and `pulumi destroy`"
-            )
+            yield f"volume {volume.name} on Docker host {volume.host} {reason}; {NO_WAY_BACK}"
 
 
 def _images(

@@ -19,11 +19,15 @@ from earshot_pulumi.local.node_files import as_written
 from earshot_pulumi.local.quorum import node_directory, recall
 from earshot_pulumi.local.record import PROPERTIES, running
 from earshot_pulumi.node_data import feature_level, is_formatted
-from earshot_pulumi.refusals import REMEMBER, goes_back, older_kafka, refuse, refused_settings
+from earshot_pulumi.refusals import (
+    REMEMBER,
+    STOP_FIRST,
+    goes_back,
+    older_kafka,
+    refuse,
+    refused_settings,
+)
 from earshot_pulumi.rolling import Links, unrollable
-
-STOP_FIRST = f"{REMEMBER}; or stop the cluster first (`pulumi destroy`; data is kept)"
-REMOVAL = "`data: delete` and `pulumi destroy`"
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,7 @@ def problems(root: Path, plan: ClusterPlan, last_plan: ClusterPlan | None = None
         for id, text in _running_settings(root, plan)
         if text  # else its settings are lost
     }
-    yield from unrollable(links, Links.of_plan(plan), STOP_FIRST)
+    yield from unrollable(links, Links.of_plan(plan), f"{REMEMBER}; or {STOP_FIRST}")
     yield from _all_kafka_problems(root, plan, last_plan, fetching=False)
 
 
@@ -129,7 +133,7 @@ def _kafka_problems(
         folders = [path / "log" for path in root.glob("node-*")]
         level, newest = feature_level(folders), answer.metadata_version
         if is_formatted(folders) and (level is None or newest is None or level > newest):
-            yield older_kafka(version, memory.kafka_version, REMOVAL)
+            yield older_kafka(version, memory.kafka_version)
 
 
 @functools.cache

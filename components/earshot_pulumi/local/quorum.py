@@ -205,17 +205,11 @@ def _foreign_data(root: Path, memory: QuorumMemory) -> Iterator[str]:
 def _quorum_problems(root: Path, memory: QuorumMemory, plan: ClusterPlan) -> Iterator[str]:
     target = on_disk.addresses(voters(plan))
     if set(target) != set(memory.voters):
-        yield other_voters(
-            map(int, memory.voters), map(int, target), "`data: delete` and `pulumi destroy`"
-        )
+        yield other_voters(map(int, memory.voters), map(int, target))
     elif target != memory.voters and any(
         running(node_directory(root, int(id))) for id in memory.voters
     ):
-        yield moving_controllers(
-            ", ".join(memory.voters.values()),
-            ", ".join(target.values()),
-            "Stop the cluster first (`pulumi destroy`; data is kept)",
-        )
+        yield moving_controllers(", ".join(memory.voters.values()), ", ".join(target.values()))
 
 
 def _lost_data(root: Path, memory: QuorumMemory) -> Iterator[str]:

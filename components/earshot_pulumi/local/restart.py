@@ -22,6 +22,7 @@ from earshot_pulumi.local.node_files import as_written, prune
 from earshot_pulumi.local.process import Launch, check_java, check_room, start, stop
 from earshot_pulumi.local.readiness import RunningCluster
 from earshot_pulumi.local.record import Record, running
+from earshot_pulumi.refusals import STOP_FIRST
 from earshot_pulumi.writing import writing
 
 LOCK = "restart.lock"
@@ -139,7 +140,7 @@ def _check_others(cluster: RunningCluster, id: int) -> None:
     except EarshotError as error:
         again = (
             "wait until they are in sync, then run the same command again; if they cannot be, "
-            "stop the cluster first (`pulumi destroy`; data is kept)"
+            f"{STOP_FIRST}"
         )
         raise not_stopped(f"node {id}", "not in sync", error.object, again) from None
 
