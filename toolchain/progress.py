@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TextIO
 
 from earshot.errors import EarshotError, remedy_of
 from earshot.files import cache, streams
@@ -45,7 +44,7 @@ def say(text: str) -> None:
         # continue without a reader: the terminal was closed, or `| head` has ended
         if reason.errno not in (errno.EIO, errno.EPIPE):
             raise
-        _silence(sys.stdout)
+        streams.silence(sys.stdout)
 
 
 def exit_status(act: Callable[[], int], again: str, prefix: str = "") -> int:
@@ -57,32 +56,19 @@ def exit_status(act: Callable[[], int], again: str, prefix: str = "") -> int:
     try:
         return act()
     except EarshotError as error:
-        _print_error(f"{prefix}{error}")
+        streams.to_stderr(f"{prefix}{error}")
         return error.exit_code
     except OSError as reason:  # a checkout of another user, a full disk, a closed stderr
         file_prefix = f"{reason.filename}: " if reason.filename is not None else ""
         try:
             sys.stdout.flush()
         except OSError:
-            _silence(sys.stdout)
-        _print_error(f"{prefix}{file_prefix}{reason.strerror or reason}{_remedy(reason)}")
+            streams.silence(sys.stdout)
+        streams.to_stderr(f"{prefix}{file_prefix}{reason.strerror or reason}{_remedy(reason)}")
         return EarshotError.exit_code
     except KeyboardInterrupt:
-        _print_error(f"\ninterrupted; {again}")
+        streams.to_stderr(f"\ninterrupted; {again}")
         return INTERRUPTED
-
-
-def _print_error(text: str) -> None:
-    """Print ``text`` on stderr, unless stderr cannot be written."""
-    try:
-        print(visible(text), file=sys.stderr, flush=True)
-    except OSError:
-        _silence(sys.stderr)
-
-
-def _silence(stream: TextIO) -> None:
-    """Redirect ``stream`` to /dev/null: Python flushes it at exit, and would report the failure."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _remedy(reason: OSError) -> str:

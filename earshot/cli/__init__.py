@@ -141,6 +141,6 @@ def _unwritten() -> str:
 
 
 def _say(message: str) -> None:
-    from earshot.cli.output import to_stderr
+    from earshot.files.streams import to_stderr
 
     to_stderr(message)

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from earshot.adopt.adoption import Adoption, Scopes, adopt_compose, adopt_properties
 from earshot.adopt.report import as_json, as_text, stack_file
-from earshot.cli.output import STDOUT, emit, refuse_read, refuse_replacing, save, to_stderr
+from earshot.cli.output import STDOUT, emit, refuse_read, refuse_replacing, save
 from earshot.errors import EarshotError
+from earshot.files.streams import to_stderr
 from earshot.lint.files import overlays_of
 from earshot.lint.ignores import with_comments
 from earshot.lint.model import FileReport, Mistake

@@ -97,8 +97,8 @@ def _end_with_parent(alive: int) -> None:
 
 
 def _say(arguments: Sequence[str], number: int) -> None:
-    from earshot.cli.output import to_stderr
     from earshot.errors import EarshotError
+    from earshot.files.streams import to_stderr
 
     command = next(argument for argument in arguments if argument in COMMANDS)
     remedy = f"earshot doctor {WITHOUT_RECORDS} asks the same addresses without librdkafka"

@@ -96,7 +96,7 @@ def end_alone() -> None:
 
 def announce(reason: str) -> None:
     """Prints on stderr why the command ends, once per process."""
-    from earshot.cli.output import to_stderr
+    from earshot.files.streams import to_stderr
 
     if _announcement.acquire(blocking=False):
         to_stderr(reason)

@@ -22,12 +22,12 @@ from earshot.cli.output import (
     refuse_replacing,
     replaced,
     save,
-    to_stderr,
 )
 from earshot.errors import EarshotError
 from earshot.facts.settings import NEWEST
 from earshot.files.reading import read_bytes
 from earshot.files.stack_files import current_folder
+from earshot.files.streams import to_stderr
 from earshot.lint.check import check
 from earshot.lint.compose_files import check_compose, check_together
 from earshot.lint.files import choose, overlays_of

@@ -12,14 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from earshot.errors import EarshotError, remedy_of
 from earshot.files import cache, umask
 from earshot.files.reading import open_regular
+from earshot.files.streams import silence
 from earshot.report import Format, render
 from earshot.report.terminal import Terminal
-from earshot.visible import visible
 
 if TYPE_CHECKING:
     from earshot.validation.result import Report
@@ -244,27 +244,14 @@ def emit(text: str) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
     except BrokenPipeError:
-        _leave(sys.stdout)
+        silence(sys.stdout)
     except OSError as reason:
-        _leave(sys.stdout)
+        silence(sys.stdout)
         observed = f"cannot be written ({reason.strerror or reason})"
         raise EarshotError("stdout", observed=observed, remedy=remedy_of(reason)) from None
     except UnicodeEncodeError:
         encoding = sys.stdout.encoding or "ascii"
         sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
-
-
-def to_stderr(message: str) -> None:
-    """Prints ``message`` on stderr. A closed stderr is ignored."""
-    try:
-        print(visible(message), file=sys.stderr, flush=True)
-    except OSError:
-        _leave(sys.stderr)
-
-
-def _leave(stream: TextIO) -> None:
-    # otherwise the interpreter would print an error when it flushes at its end
-    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _is_stdout(file: Path) -> bool:

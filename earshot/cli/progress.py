@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from rich import progress
 from rich.console import Console
 
-from earshot.cli.output import to_stderr
+from earshot.files.streams import to_stderr
 from earshot.visible import visible
 
 Step = Callable[[str], None]

@@ -13,9 +13,10 @@ from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import Final
 
-from earshot.cli.output import emit, to_stderr
+from earshot.cli.output import emit
 from earshot.cli.target import Target, target
 from earshot.errors import EarshotError
+from earshot.files.streams import to_stderr
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Scope
 from earshot.tunnel.tunnel import Tunnel, tunnel

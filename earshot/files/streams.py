@@ -1,5 +1,5 @@
-"""Replaces standard streams that the parent process has closed, as with `>&-` in a shell, and makes
-them blocking; ignores widths that no terminal has.
+"""Standard streams: replaces those that the parent process has closed, as with `>&-` in a shell,
+makes them blocking, and ignores a closed stderr and widths that no terminal has.
 
 Standard library only, as the toolchain uses it before anything is installed.
 """
@@ -8,6 +8,8 @@ import contextlib
 import os
 import sys
 from typing import TextIO
+
+from earshot.visible import visible
 
 WIDTH_DIGITS = 4
 """The maximum number of digits of a terminal's width."""
@@ -33,6 +35,19 @@ def _block(stream: TextIO) -> None:
     that, and Python would then lose all output that does not fit into a pipe, without an error."""
     with contextlib.suppress(OSError):  # it is no file
         os.set_blocking(stream.fileno(), True)
+
+
+def to_stderr(message: str) -> None:
+    """Prints ``message`` on stderr. A closed stderr is ignored."""
+    try:
+        print(visible(message), file=sys.stderr, flush=True)
+    except OSError:
+        silence(sys.stderr)
+
+
+def silence(stream: TextIO) -> None:
+    """Redirects ``stream`` to /dev/null: Python flushes it at exit, and would report a failure."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def ignore_absurd_width() -> None:
