@@ -62,11 +62,11 @@ class AwsKind(Kind):
         operation.config[_key(operation)] = news.get(SETTINGS) or {}
         return super().check(operation, olds, news)
 
-    def diff(self, operation: Operation, id: str, olds: Properties, news: Properties) -> Difference:
+    def diff(self, operation: Operation, olds: Properties, news: Properties) -> Difference:
         if _key(operation) not in operation.config:
             # a refresh calls no check before, and credentials in the state may have expired
             return Difference(False)
-        return super().diff(operation, id, olds, news)
+        return super().diff(operation, olds, news)
 
     def settings(self, operation: Operation, olds: Properties | None = None) -> Inputs:
         """The stack's `aws:` settings; in a destroy, which calls no check, those in ``olds``."""

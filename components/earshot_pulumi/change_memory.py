@@ -272,7 +272,7 @@ class ProvedChangeKind(Kind):
         memory.complete(here(news["state_dir"]), _last_plan(news), int(news["done"]))
         return news
 
-    def delete(self, operation: Operation, id: str, olds: Properties) -> None:
+    def delete(self, operation: Operation, olds: Properties) -> None:
         memory.forget(here(olds["state_dir"]))
 
 

@@ -81,13 +81,11 @@ class ValidationKind(AwsKind):
     def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
         return olds.get("verdict") == FAILED or super().differs(operation, olds, news)
 
-    def update(
-        self, operation: Operation, id: str, olds: Properties, news: Properties
-    ) -> Properties:
+    def update(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         with failure_kept(news):
-            return super().update(operation, id, olds, news)
+            return super().update(operation, olds, news)
 
-    def delete(self, operation: Operation, id: str, olds: Properties) -> None:
+    def delete(self, operation: Operation, olds: Properties) -> None:
         for name in (CONTRACT, standpoint.FILE):
             (here(olds["state_dir"]) / name).unlink(missing_ok=True)
 

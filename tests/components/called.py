@@ -40,19 +40,19 @@ class Called:
             return Checked(news, list(error.reasons.values()))
 
     def differs(self, olds: Properties, news: Properties) -> bool:
-        return self.kind.diff(self._operation(), "", olds, news).changed
+        return self.kind.diff(self._operation(), olds, news).changed
 
     def create(self, news: Properties, *, preview: bool = False) -> Made:
         return Made(*self.kind.create(self._operation(preview), news))
 
     def update(self, olds: Properties, news: Properties) -> Made:
-        return Made("", self.kind.update(self._operation(), "", olds, news))
+        return Made("", self.kind.update(self._operation(), olds, news))
 
     def read(self, olds: Properties) -> Properties | None:
-        return self.kind.read(self._operation(), "", olds)
+        return self.kind.read(self._operation(), olds)
 
     def delete(self, olds: Properties) -> None:
-        self.kind.delete(self._operation(), "", olds)
+        self.kind.delete(self._operation(), olds)
 
     def _operation(self, preview: bool = False) -> Operation:
         urn = "urn:pulumi:s::earshot::earshot:index:Resource::name"

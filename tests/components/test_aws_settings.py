@@ -80,6 +80,6 @@ def test_a_refresh_finds_no_difference_and_does_not_ask_aws() -> None:
     operation = Operation("urn:pulumi:s::earshot::earshot:index:AwsReadiness::name")
     olds: Properties = {"nodes": []}
     news: Properties = {"nodes": [1], SETTINGS: {}}
-    assert not kind.diff(operation, "ready", olds, news).changed
+    assert not kind.diff(operation, olds, news).changed
     kind.check(operation, olds, news)
-    assert kind.diff(operation, "ready", olds, news).changed
+    assert kind.diff(operation, olds, news).changed

@@ -62,7 +62,7 @@ class AwsSecretKind(AwsKind):
             return True
         return self._version(operation, olds) != olds.get("written")
 
-    def delete(self, operation: Operation, id: str, olds: Properties) -> None:
+    def delete(self, operation: Operation, olds: Properties) -> None:
         with _ssm(olds):
             # unlike `delete_parameter`, this call accepts a name that does not exist
             ssm = client(self.settings(operation, olds), olds["region"])

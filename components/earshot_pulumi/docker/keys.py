@@ -80,7 +80,7 @@ class DockerKeysKind(Kind):
                 ) from None
         return {**props, "made": _created_at(props), "files": sorted(files)}
 
-    def delete(self, operation: Operation, id: str, olds: Properties) -> None:
+    def delete(self, operation: Operation, olds: Properties) -> None:
         """Releases the volume. Pulumi removes it next, and reports a failure of that."""
         with contextlib.suppress(*FAILURES, EarshotError), Engines() as engines:
             client = engines.of(DockerHost.model_validate(olds["host"]))

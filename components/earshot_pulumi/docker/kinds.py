@@ -92,7 +92,7 @@ class DockerReadinessKind(Kind):
             put_back.forget(here(news["state_dir"]), _nodes(news)[0][0].name)
         return self._run(operation, news, wait=news["whole"])
 
-    def delete(self, operation: Operation, id: str, olds: Properties) -> None:
+    def delete(self, operation: Operation, olds: Properties) -> None:
         """Stops the container gracefully, while the rest of its cluster still runs."""
         if olds["whole"]:
             return

@@ -155,7 +155,7 @@ class EnginePreflightKind(Kind):
                     if target.owns(own_labels) and not is_planned:
                         container.stop(timeout=GRACE)
 
-    def delete(self, operation: Operation, id: str, olds: Properties) -> None:
+    def delete(self, operation: Operation, olds: Properties) -> None:
         """Removes leftovers of interrupted runs, which are not in Pulumi's state."""
         own, deployment = _of_deployment(olds), olds["deployment"]
         with Engines() as engines:

@@ -79,11 +79,9 @@ class DockerHostKeysKind(AwsKind):
                 ssm.delete_parameters(Names=sorted(former_names))
         return {**news, "versions": versions, "certificate": authority.certificate}
 
-    def update(
-        self, operation: Operation, id: str, olds: Properties, news: Properties
-    ) -> Properties:
+    def update(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         if not operation.preview or news["hosts"] is UNKNOWN:
-            return super().update(operation, id, olds, news)
+            return super().update(operation, olds, news)
         # an unknown value would show a replacement of every instance
         old_versions, old_names = olds.get("versions") or {}, olds.get("hosts") or {}
         versions = {
@@ -92,7 +90,7 @@ class DockerHostKeysKind(AwsKind):
         }
         return {**news, "versions": versions, "certificate": olds.get("certificate", UNKNOWN)}
 
-    def delete(self, operation: Operation, id: str, olds: Properties) -> None:
+    def delete(self, operation: Operation, olds: Properties) -> None:
         with _ssm(olds):
             ssm = client(self.settings(operation, olds), olds["region"])
             names = [olds["authority"], *olds["parameters"].values()]

@@ -134,9 +134,7 @@ class ProofKind(Kind):
         outputs = {"verdict": "pass", "report": report, "unproved": unproved_names}
         return contract.cluster, {**news, **outputs}
 
-    def update(
-        self, operation: Operation, id: str, olds: Properties, news: Properties
-    ) -> Properties:
+    def update(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         with failure_kept({**news, "unproved": []}, "report"):
             return self.create(operation, news)[1]
 

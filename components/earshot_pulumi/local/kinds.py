@@ -46,17 +46,15 @@ class LocalPreflightKind(Kind):
         is_lost = olds.get("cluster_id") and quorum.recall(_root(news)) is None
         return bool(is_lost) or super().differs(operation, olds, news)
 
-    def update(
-        self, operation: Operation, id: str, olds: Properties, news: Properties
-    ) -> Properties:
+    def update(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         # `problems` gets the former inputs, which do not have the cluster's id
         _check_folder(_root(news), olds.get("cluster_id"))
-        return super().update(operation, id, olds, news)
+        return super().update(operation, olds, news)
 
     def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         return {**news, "cluster_id": _decide_cluster_id(operation, news)}
 
-    def delete(self, operation: Operation, id: str, olds: Properties) -> None:
+    def delete(self, operation: Operation, olds: Properties) -> None:
         root = _root(olds)
         with contextlib.suppress(EarshotError):  # the next start reports it
             if quorum.any_runs(root):  # a transform or `--target` has left them out of the removal
@@ -92,13 +90,13 @@ class LocalNodeKind(Kind):
         record = restart.restart(_cluster(operation, news), launch, previous)
         return {**news, **_identity(record)}
 
-    def read(self, operation: Operation, id: str, olds: Properties) -> Properties | None:
+    def read(self, operation: Operation, olds: Properties) -> Properties | None:
         record = running(_directory(olds))
         if record is None:
             return None  # the next update starts it again
         return {**olds, **_identity(record)}
 
-    def delete(self, operation: Operation, id: str, olds: Properties) -> None:
+    def delete(self, operation: Operation, olds: Properties) -> None:
         original, current = Path(olds["root"]), _root(olds)
         with contextlib.suppress(EarshotError):
             if original != current and process_of(_node(original, olds)) is not None:

@@ -26,14 +26,14 @@ class FormerKind(Kind):
         self._kind = kind
         self.interrupted = kind.interrupted
 
-    def diff(self, operation: Operation, id: str, olds: Properties, news: Properties) -> Difference:
+    def diff(self, operation: Operation, olds: Properties, news: Properties) -> Difference:
         return Difference(False)  # called by a refresh; an update compares by the current type
 
-    def read(self, operation: Operation, id: str, olds: Properties) -> Properties | None:
-        return self._kind.read(operation, id, olds)
+    def read(self, operation: Operation, olds: Properties) -> Properties | None:
+        return self._kind.read(operation, olds)
 
-    def delete(self, operation: Operation, id: str, olds: Properties) -> None:
-        self._kind.delete(operation, id, olds)
+    def delete(self, operation: Operation, olds: Properties) -> None:
+        self._kind.delete(operation, olds)
 
 
 def name_of(token: str) -> str | None:

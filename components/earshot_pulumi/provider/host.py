@@ -189,7 +189,7 @@ class Servicer(sdk.ProviderServicer):
         kind = self._kind(request)
         olds, news = plain_properties(request.olds), plain_properties(request.news)
         self._kept.add(_owned(kind, news))
-        difference = await self._operate(request, kind.diff, request.id, olds, news)
+        difference = await self._operate(request, kind.diff, olds, news)
         response = proto.DiffResponse
         return response(
             changes=response.DIFF_SOME if difference.changed else response.DIFF_NONE,
@@ -212,7 +212,7 @@ class Servicer(sdk.ProviderServicer):
         kind = self._kind(request)
         olds, news = plain_properties(request.olds), plain_properties(request.news)
         try:
-            outputs = await self._operate(request, kind.update, request.id, olds, news)
+            outputs = await self._operate(request, kind.update, olds, news)
         except FailedUpdate as error:
             details = _kept_in_state(request, str(error), error.outputs, kind.secrets)
             context.set_trailing_metadata((("grpc-status-details-bin", details),))
@@ -229,7 +229,7 @@ class Servicer(sdk.ProviderServicer):
                 observed="cannot be imported or read by an id",
                 remedy="create it in the program",
             )
-        outputs = await self._operate(request, kind.read, request.id, olds)
+        outputs = await self._operate(request, kind.read, olds)
         if outputs is None:
             return proto.ReadResponse()
         properties = message(outputs, request.properties, kind.secrets)
@@ -244,7 +244,7 @@ class Servicer(sdk.ProviderServicer):
         # `pulumi destroy --target` compares resources, too, but checks none
         if owned in self._owners and owned in self._kept:
             return empty_pb2.Empty()
-        await self._operate(request, kind.delete, request.id, olds)
+        await self._operate(request, kind.delete, olds)
         return empty_pb2.Empty()
 
     def _kind(self, request: Any) -> Kind:

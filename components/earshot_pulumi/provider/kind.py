@@ -148,7 +148,7 @@ class Kind:
         names = self.DECISIVE or news.keys() - set(self.IDLE)
         return any(olds.get(name) != news.get(name) for name in names)
 
-    def diff(self, operation: Operation, id: str, olds: Properties, news: Properties) -> Difference:
+    def diff(self, operation: Operation, olds: Properties, news: Properties) -> Difference:
         """The difference between the outputs ``olds`` and the inputs ``news``."""
         return Difference(self.differs(operation, olds, news))
 
@@ -166,16 +166,14 @@ class Kind:
         outputs = self.apply(operation, {}, news)
         return outputs[self.ID_IN] if self.ID_IN else self.ID, outputs
 
-    def update(
-        self, operation: Operation, id: str, olds: Properties, news: Properties
-    ) -> Properties:
+    def update(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         """The outputs after the change. Raises like `apply`, or FailedUpdate."""
         return news if operation.preview else self.apply(operation, olds, news)
 
-    def read(self, operation: Operation, id: str, olds: Properties) -> Properties | None:
+    def read(self, operation: Operation, olds: Properties) -> Properties | None:
         """The outputs of the existing resource; None if it no longer exists."""
         return olds
 
-    def delete(self, operation: Operation, id: str, olds: Properties) -> None:
+    def delete(self, operation: Operation, olds: Properties) -> None:
         """Removes the resource. By default there is nothing to remove. Raises OperationFailed."""
         return

@@ -117,7 +117,7 @@ def test_a_preview_of_one_host_more_knows_the_keys_of_the_others(
     outs = created(folder)
     more = {**NAMES, "c": [UNKNOWN, UNKNOWN]}
     operation = Operation("urn::keys", preview=True)
-    preview = DockerHostKeysKind().update(operation, "keys", outs, props(folder, hosts=more))
+    preview = DockerHostKeysKind().update(operation, outs, props(folder, hosts=more))
     assert preview["versions"] == {**outs["versions"], "c": UNKNOWN}
     assert preview["certificate"] == outs["certificate"]
 

@@ -148,8 +148,8 @@ def test_a_proof_that_fails_replaces_the_former_one(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(proof, "validate", lambda *arguments: (1, "it failed"))
     kind, operation = ProofKind(), Operation("urn:a::b::c::proof")
     former = {**checked(), "verdict": "pass", "report": "PASS", "unproved": ["X"]}
-    assert not kind.diff(operation, "x", former, checked()).changed
-    error = raised(FailedUpdate, kind.update, operation, "x", former, checked(after=["2"]))
+    assert not kind.diff(operation, former, checked()).changed
+    error = raised(FailedUpdate, kind.update, operation, former, checked(after=["2"]))
     assert "it failed" in str(error) and error.outputs["report"] == str(error)
     assert error.outputs | {"report": ""} == {
         **checked(after=["2"]),
@@ -158,4 +158,4 @@ def test_a_proof_that_fails_replaces_the_former_one(monkeypatch: pytest.MonkeyPa
         "unproved": [],
     }
     for inputs in (checked(), checked(after=["2"])):
-        assert kind.diff(operation, "x", error.outputs, inputs).changed
+        assert kind.diff(operation, error.outputs, inputs).changed

@@ -70,7 +70,7 @@ class Sleeper(Kind):
             raise InvalidInputs({"bad": f"bad: found {news['bad']}; allowed: nothing"})
         return {**news, "seconds": news.get("seconds", 0)}
 
-    def diff(self, operation: Operation, id: str, olds: Properties, news: Properties) -> Difference:
+    def diff(self, operation: Operation, olds: Properties, news: Properties) -> Difference:
         return Difference(olds != news, ("seconds",), delete_first=True)
 
     def create(self, operation: Operation, news: Properties) -> tuple[str, Properties]:
@@ -82,13 +82,11 @@ class Sleeper(Kind):
         operation.wait(news["seconds"])
         return operation.name, {**news, "token": "t"}
 
-    def update(
-        self, operation: Operation, id: str, olds: Properties, news: Properties
-    ) -> Properties:
+    def update(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         raise FailedUpdate("broker 2 is gone", {**news, "token": "t"})
 
-    def delete(self, operation: Operation, id: str, olds: Properties) -> None:
-        raise OperationFailed(f"{id} cannot be deleted")
+    def delete(self, operation: Operation, olds: Properties) -> None:
+        raise OperationFailed(f"{operation.name} cannot be deleted")
 
 
 @pytest.fixture
@@ -270,7 +268,7 @@ def test_a_delete_sees_the_last_inputs_beside_outputs(
     servicer: Servicer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deleted: list[Properties] = []
-    monkeypatch.setattr(Sleeper, "delete", lambda _, __, ___, olds: deleted.append(olds))
+    monkeypatch.setattr(Sleeper, "delete", lambda _, __, olds: deleted.append(olds))
     request = proto.DeleteRequest(
         urn=URN,
         id="proof",
@@ -293,7 +291,7 @@ def test_a_delete_leaves_what_a_resource_of_the_program_owns(
 ) -> None:
     deleted: list[Any] = []
     monkeypatch.setattr(Sleeper, "OWNS", ("place",))
-    monkeypatch.setattr(Sleeper, "delete", lambda _, __, ___, olds: deleted.append(olds["place"]))
+    monkeypatch.setattr(Sleeper, "delete", lambda _, __, olds: deleted.append(olds["place"]))
     inputs = message({"place": "a", "seconds": 0})
     requests: dict[str, Any] = {
         "Check": proto.CheckRequest(urn=URN, news=inputs),

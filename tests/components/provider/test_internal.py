@@ -93,7 +93,7 @@ def test_resources_of_dynamic_providers_are_read_and_deleted_as_those_of_today(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     deleted: list[Properties] = []
-    monkeypatch.setattr(LocalPreflightKind, "delete", lambda _, __, ___, olds: deleted.append(olds))
+    monkeypatch.setattr(LocalPreflightKind, "delete", lambda _, __, olds: deleted.append(olds))
     kind = Called(parts.kind("pulumi-python:dynamic/earshot:LocalGround"))
     olds = {"root": "r", "__provider": "pickled"}
     assert kind.read(olds) == olds and not kind.differs(olds, {"root": "s"})
