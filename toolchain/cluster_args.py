@@ -16,11 +16,14 @@ from earshot_pulumi.provider.schema import names_of_models
 from pydantic import BaseModel
 
 from earshot.config.aws_docker_hosts import DockerHostsSpec
+from earshot.config.aws_parts import NetworkSpec
 from earshot.config.cluster import ClusterSpec
 from earshot.placements import PLACEMENTS
 
 FILE = Path(__file__).parent.parent / "components" / "earshot_pulumi" / "cluster_args.py"
 CLUSTERS = {name: f"{name.title()}ClusterArgs" for name in PLACEMENTS}
+COMPONENTS: dict[str, type[BaseModel]] = {"DockerHosts": DockerHostsSpec, "AwsNetwork": NetworkSpec}
+"""Other components whose inputs are the keys of one model."""
 LEFT_OUT = {"placement"}
 POLICY = "The configuration of the gate. Its keys override those of the project's policies/config."
 _SCALARS = {str: "str", int: "int", float: "float", bool: "bool"}
@@ -45,7 +48,7 @@ def source() -> str:
     models = {
         args: PLACEMENTS[name].module("earshot.config").MODEL for name, args in CLUSTERS.items()
     }
-    maps, hosts = dict[type[BaseModel], _Map](), DockerHostsSpec
+    maps: dict[type[BaseModel], _Map] = {}
     annotations_by_model = [
         {key: str(field.annotation) for key, field in model.model_fields.items()}
         for model in models.values()
@@ -59,7 +62,9 @@ def source() -> str:
     for name, model in models.items():
         keys = [key for key in model.model_fields if key not in LEFT_OUT]
         _write(model, name, maps, f"A cluster: {_about(model, lower=True)}", keys)
-    _write(hosts, "DockerHostsArgs", maps, "The inputs of `DockerHosts`.", hosts.model_fields)
+    for component, spec in COMPONENTS.items():
+        about = f"The inputs of `{component}`."
+        _write(spec, f"{component}Args", maps, about, spec.model_fields)
     return _HEAD + "\n\n".join(typed_map.text for typed_map in maps.values())
 
 

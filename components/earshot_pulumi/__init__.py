@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from earshot_pulumi.aws.cluster import AwsCluster
     from earshot_pulumi.aws.endpoint import AwsEndpoint, AwsEndpointArgs
-    from earshot_pulumi.aws.vpc import AwsNetwork, AwsNetworkArgs
+    from earshot_pulumi.aws.vpc import AwsNetwork
     from earshot_pulumi.cluster_args import (
         AwsClusterArgs,
+        AwsNetworkArgs,
         DockerClusterArgs,
         DockerHostsArgs,
         LocalClusterArgs,
@@ -46,8 +47,14 @@ __all__ = [
 _MODULES = {
     "aws.cluster": ("AwsCluster",),
     "aws.endpoint": ("AwsEndpoint", "AwsEndpointArgs"),
-    "aws.vpc": ("AwsNetwork", "AwsNetworkArgs"),
-    "cluster_args": ("AwsClusterArgs", "DockerClusterArgs", "DockerHostsArgs", "LocalClusterArgs"),
+    "aws.vpc": ("AwsNetwork",),
+    "cluster_args": (
+        "AwsClusterArgs",
+        "AwsNetworkArgs",
+        "DockerClusterArgs",
+        "DockerHostsArgs",
+        "LocalClusterArgs",
+    ),
     "docker.cluster": ("DockerCluster",),
     "docker_hosts.component": ("DockerHosts",),
     "given.listeners": ("Listeners", "ListenersArgs"),

@@ -317,3 +317,13 @@ class DockerHostsArgs(TypedDict):
     deletion_protection: NotRequired[pulumi.Input[bool]]
     in_turn: NotRequired[pulumi.Input[bool]]
     ready_seconds: NotRequired[pulumi.Input[int]]
+
+
+class AwsNetworkArgs(TypedDict):
+    """The inputs of `AwsNetwork`."""
+
+    zones: pulumi.Input[list[pulumi.Input[str]]]
+    cidr: NotRequired[pulumi.Input[str]]
+    nat: NotRequired[pulumi.Input[str]]
+    flow_logs: NotRequired[pulumi.Input[bool]]
+    deletion_protection: NotRequired[pulumi.Input[bool]]

@@ -10,8 +10,8 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, PlainValidator, field_validator, model_validator
 
 from earshot.aws.ecr import EXAMPLE, EcrImage, ecr_image
-from earshot.aws.subnets import Nat, Subnet, check_room, check_vpc, check_zones, lay_out
-from earshot.config.aws_parts import InstanceSpec, SubnetId, VolumeSpec, VpcId
+from earshot.aws.subnets import Nat, Subnet, check_room, check_zones, lay_out
+from earshot.config.aws_parts import InstanceSpec, SubnetId, VolumeSpec, VpcId, VpcRange
 from earshot.config.cluster import Whole
 from earshot.errors import EarshotError
 from earshot.facts.security_groups import MAX_RULES, WORLD, IpRange, read_range
@@ -60,7 +60,7 @@ class DockerHostsSpec(Frozen):
     """The last published port that clients reach."""
     zones: tuple[str, ...] = ()
     """Two or three availability zones of a new VPC. Default: those of the hosts."""
-    cidr: str = "10.0.0.0/16"
+    cidr: VpcRange = "10.0.0.0/16"
     """The VPC's CIDR block, from /16 to /24. For an existing VPC, its own."""
     vpc_id: VpcId | None = None
     """The id of an existing VPC. Default: a new VPC."""
@@ -88,12 +88,6 @@ class DockerHostsSpec(Frozen):
     ready_seconds: Whole = Field(default=900, ge=10, le=7200)
     """Seconds for a new or replaced host until its engine answers, and after that for the brokers
     on it until the next host changes."""
-
-    @field_validator("cidr")
-    @classmethod
-    def _vpc(cls, value: str) -> str:
-        reraised(check_vpc, value)
-        return value
 
     @field_validator("images")
     @classmethod

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, PlainValidator, field_validator, model_validator
 
-from earshot.aws.subnets import check_vpc, check_zones
+from earshot.aws.subnets import Nat, check_vpc, check_zones
 from earshot.config.cluster import Whole
 from earshot.errors import AddressError
 from earshot.facts.security_groups import WORLD, Clients, IpRange, Members, read_range
@@ -61,6 +61,35 @@ ParameterName = Annotated[
 ]
 
 
+def _range_of_vpc(value: str) -> str:
+    reraised(check_vpc, value)
+    return value
+
+
+def _zones(value: tuple[str, ...]) -> tuple[str, ...]:
+    reraised(check_zones, value)
+    return value
+
+
+VpcRange = Annotated[str, AfterValidator(_range_of_vpc)]
+Zones = Annotated[tuple[str, ...], AfterValidator(_zones)]
+
+
+class NetworkSpec(Frozen):
+    """A VPC for brokers, with a public and a private subnet per zone."""
+
+    zones: Zones
+    """Two or three availability zones of one region, as in us-east-1a."""
+    cidr: VpcRange = "10.0.0.0/16"
+    """The VPC's CIDR block, private, from /16 to /24."""
+    nat: Nat = "one"
+    """NAT gateways for the private subnets: none, one or per-zone."""
+    flow_logs: bool = False
+    """true: the VPC's traffic is logged in a bucket."""
+    deletion_protection: bool = True
+    """true: resources with data or addresses cannot be deleted."""
+
+
 class KafkaRelease(Frozen):
     """Kafka's release archive, `kafka_2.13-<version>.tgz`, and its SHA-512 sum."""
 
@@ -81,27 +110,15 @@ class VpcSpec(Frozen):
 
     id: VpcId | None = None
     """The id of an existing VPC. Default: a new VPC."""
-    cidr: str = "10.0.0.0/16"
+    cidr: VpcRange = "10.0.0.0/16"
     """The VPC's CIDR block, from /16 to /24. For an existing VPC, its own."""
-    zones: tuple[str, ...]
+    zones: Zones
     """Two or three availability zones; nodes are spread over them in turn."""
     public_subnets: dict[str, SubnetId] = Field(default_factory=dict)
     """By availability zone, a subnet of an existing VPC with a route to its internet gateway."""
     private_subnets: dict[str, SubnetId] = Field(default_factory=dict)
     """By availability zone, a subnet of an existing VPC without that route, which reaches AWS's
     services."""
-
-    @field_validator("cidr")
-    @classmethod
-    def _range(cls, value: str) -> str:
-        reraised(check_vpc, value)
-        return value
-
-    @field_validator("zones")
-    @classmethod
-    def _zones(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        reraised(check_zones, value)
-        return value
 
     @model_validator(mode="after")
     def _subnets(self) -> Self:

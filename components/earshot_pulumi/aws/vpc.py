@@ -4,52 +4,19 @@ Pulumi reads the schema from the annotations and docstrings below. They must not
 module does not postpone annotations.
 """
 
-from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any
 
 import pulumi
-from pydantic import AfterValidator
 
-from earshot.aws.subnets import Nat, check_vpc, check_zones, lay_out
-from earshot.listeners.model import Frozen
-from earshot.listeners.problems import read_model, reraised
+from earshot.aws.subnets import check_zones, lay_out
+from earshot.config.aws_parts import NetworkSpec
+from earshot.listeners.problems import read_model
+from earshot_pulumi.cluster_args import AwsNetworkArgs
 from earshot_pulumi.provider.kind import Inputs, Properties
 from earshot_pulumi.shaped import ShapedComponent
 
 if TYPE_CHECKING:
     from earshot_pulumi.aws.network import NetworkFacts
-
-
-def _zones(value: tuple[str, ...]) -> tuple[str, ...]:
-    reraised(check_zones, value)
-    return value
-
-
-def _cidr(value: str) -> str:
-    reraised(check_vpc, value)
-    return value
-
-
-class _NetworkSpec(Frozen):
-    zones: Annotated[tuple[str, ...], AfterValidator(_zones)]
-    cidr: Annotated[str, AfterValidator(_cidr)] = "10.0.0.0/16"
-    nat: Nat = "one"
-    flow_logs: bool = False
-    deletion_protection: bool = True
-
-
-class AwsNetworkArgs(TypedDict):
-    """The inputs of `AwsNetwork`."""
-
-    zones: pulumi.Input[list[pulumi.Input[str]]]
-    """Two or three availability zones of one region, as in us-east-1a."""
-    cidr: NotRequired[pulumi.Input[str]]
-    """The VPC's CIDR block, private, from /16 to /24. Default: 10.0.0.0/16."""
-    nat: NotRequired[pulumi.Input[str]]
-    """NAT gateways for the private subnets: none, one or per-zone. Default: one."""
-    flow_logs: NotRequired[pulumi.Input[bool]]
-    """true: the VPC's traffic is logged in a bucket. Default: false."""
-    deletion_protection: NotRequired[pulumi.Input[bool]]
-    """true: resources with data or addresses cannot be deleted. Default: true."""
 
 
 class AwsNetwork(ShapedComponent):
@@ -92,5 +59,5 @@ class AwsNetwork(ShapedComponent):
         }
         return {"vpc_id": facts.vpc_id, **subnets}
 
-    def _read(self, name: str, args: Inputs) -> _NetworkSpec:
-        return read_model(_NetworkSpec, args, f"AwsNetwork {name}")
+    def _read(self, name: str, args: Inputs) -> NetworkSpec:
+        return read_model(NetworkSpec, args, f"AwsNetwork {name}")
