@@ -2,9 +2,13 @@
 
 The placements' other modules need extras, and are imported when a cluster is created. Pulumi reads
 the schema from annotations, which must not be strings.
+
+A program may pass its own provider. Then earshot's own calls, as in preflight, readiness and
+rolling changes, must reach the same engine or account as the resources of that provider.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import pulumi
@@ -25,11 +29,6 @@ from earshot_pulumi.outputs import (
     unknown_paths,
     with_run_errors,
 )
-from earshot_pulumi.own_provider import (
-    GivenProvider,
-    Settings,
-    settings_of,
-)
 from earshot_pulumi.policy_args import policy_document, policy_problems
 from earshot_pulumi.provider.kind import Inputs, Outputs, Properties
 from earshot_pulumi.provider.resource import output_names, type_token
@@ -38,6 +37,41 @@ from earshot_pulumi.unknown_inputs import Markers
 CLIENTS: Final = ("client_properties", "certificates_expire")
 """Outputs that only a cluster with `security` exports."""
 SECRET_INPUTS: Final = ("extra", "client")
+Settings = Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class GivenProvider:
+    """The program's own provider, and its settings by schema name."""
+
+    resource: pulumi.ProviderResource
+    settings: Settings = field(repr=False)
+
+
+def settings_of(provider: pulumi.ProviderResource) -> pulumi.Output[Settings]:
+    """The settings of ``provider`` by schema name, with secrets in clear.
+
+    Settings that a preview does not know are `pulumi.output.Unknown`. They are read from Pulumi's
+    engine, as a component in a program of another language has only the provider's URN.
+    """
+
+    async def read(urn: str) -> Settings:
+        resource = await pulumi.runtime.invoke_async("pulumi:pulumi:getResource", {"urn": urn})
+        settings: Settings = resource["state"]
+        return settings
+
+    return provider.urn.apply(read)
+
+
+def refuse(kind: str, settings: Settings, names: tuple[str, ...], allowed: str) -> None:
+    """Raises EarshotError if a provider of this ``kind`` has one of the settings ``names``."""
+    if unsupported := [name for name in names if settings.get(name)]:
+        raise EarshotError(
+            "provider",
+            observed=f"found {', '.join(unsupported)} in the {kind}, which earshot's own calls "
+            "do not support",
+            allowed=allowed,
+        )
 
 
 class Cluster(pulumi.ComponentResource):

@@ -7,10 +7,9 @@ import pulumi
 
 from earshot.config.aws import AwsSpec
 from earshot_pulumi.aws_settings import StackSettings
-from earshot_pulumi.cluster import Cluster
+from earshot_pulumi.cluster import Cluster, GivenProvider, Settings, refuse
 from earshot_pulumi.cluster_args import AwsClusterArgs
 from earshot_pulumi.deployment import ClusterContext
-from earshot_pulumi.own_provider import GivenProvider, Settings, refuse
 from earshot_pulumi.provider.kind import Properties
 
 AWS_ONLY: Final = (

@@ -48,13 +48,6 @@ Start = Callable[[str], None]
 """Starts the instance with this id."""
 
 
-def starts(config: AwsSettings, region: str) -> Callable[[Sequence[str]], Mapping[str, float]]:
-    """A function that tells when instances were started, in seconds since the epoch, by their ids;
-    it raises EarshotError where AWS does not answer."""
-    look = looks(config, region)
-    return lambda ids: {id: machine.started for id, machine in look(ids).items()}
-
-
 def looks(config: AwsSettings, region: str) -> Look:
     """A function that describes instances; it raises EarshotError where AWS does not answer."""
 

@@ -7,10 +7,9 @@ import pulumi
 from pulumi.output import Unknown
 
 from earshot.errors import EarshotError
-from earshot_pulumi.cluster import Cluster
+from earshot_pulumi.cluster import Cluster, GivenProvider, Settings, refuse
 from earshot_pulumi.cluster_args import DockerClusterArgs
 from earshot_pulumi.deployment import ClusterContext
-from earshot_pulumi.own_provider import GivenProvider, Settings, refuse
 from earshot_pulumi.provider.kind import Inputs, Properties
 
 DOCKER_ONLY: Final = ("caMaterial", "certMaterial", "keyMaterial", "context", "sshOpts")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from earshot_pulumi.aws.machines import Machine
 from earshot_pulumi.docker_hosts import engine_ready
 from earshot_pulumi.docker_hosts.engine_ready import DockerEngineReadyKind
 from earshot_pulumi.provider.kind import Interrupted, Operation
@@ -111,7 +112,8 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
     monkeypatch.setattr(engine_ready, "LEAST_SECONDS", 60.0)
     monkeypatch.setattr(engine_ready, "ANSWER_SECONDS", 60.0)
     monkeypatch.setattr(engine_ready, "reader", lambda *_: lambda names: host.parameters)
-    monkeypatch.setattr(engine_ready, "starts", lambda *_: lambda ids: dict.fromkeys(ids, STARTED))
+    machine = Machine("i-1", "a", "running", STARTED)
+    monkeypatch.setattr(engine_ready, "looks", lambda *_: lambda ids: dict.fromkeys(ids, machine))
     monkeypatch.setattr(engine_ready, "here", Path)
     monkeypatch.setattr("earshot_pulumi.docker_hosts.turns.here", Path)
     return host
