@@ -279,6 +279,8 @@ class ProvedChangeKind(Kind):
 class ProvedChange(InternalResource):
     """The last change that every broker has made and the validation has proved."""
 
+    FORMER_NAMES = ("ProvedChange", "CompleteChange")
+
 
 @dataclass(frozen=True)
 class ChangeRecords:

@@ -64,6 +64,8 @@ class ChangePreflightKind(AwsKind):
 class ChangePreflight(InternalResource):
     """The checks before an instance changes, as a resource."""
 
+    FORMER_NAMES = ("ChangePreflight", "AwsGround")
+
 
 def settings_of(plan: ClusterPlan) -> dict[str, str]:
     """The input `properties`: the text of each node's settings by id."""

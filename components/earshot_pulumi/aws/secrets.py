@@ -60,7 +60,10 @@ class AwsSecretKind(AwsKind):
     def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
         if super().differs(operation, olds, news):  # also while the version is unknown
             return True
-        return self._version(operation, olds) != olds.get("written")
+        is_pinned = news["version"] in (
+            olds.get("numbers") or {}
+        )  # earlier releases stored no numbers
+        return not is_pinned or self._version(operation, olds) != olds.get("written")
 
     def delete(self, operation: Operation, olds: Properties) -> None:
         with _ssm(olds):
@@ -172,6 +175,8 @@ def _ssm(props: Properties) -> AbstractContextManager[None]:
 
 class AwsCertificates(Certificates):
     """The authority of a stack on AWS and its certificates."""
+
+    FORMER_NAMES = ("Certificates",)
 
 
 class AwsCertificatesKind(AwsKind, CertificatesKind):

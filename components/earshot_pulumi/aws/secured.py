@@ -67,6 +67,7 @@ class Secured:
             **{kind: secret.pinned for kind, secret in pinned_secrets.items()}
         )
         return pulumi.Output.all(digest, numbers).apply(
+            # states of earlier releases have no numbers
             lambda values: aws_secrets.SecretVersions(
                 values[0], {kind: int(number) for kind, number in values[1].items() if number}
             )

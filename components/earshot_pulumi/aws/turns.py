@@ -41,15 +41,20 @@ class AwsTurnKind(AwsKind):
     """Refuses a change of a node while others are down. Before the node stops, it is deregistered
     from the balancer's bootstrap, and the deregistration has taken effect.
 
-    Inputs: `node`, its id; `wanted` and `root_gib`, whose change restarts or replaces its instance;
-    `others`, the nodes that must serve (if empty, the node may always change); `stack`; `region`;
-    and, optionally, `shared_targets`, its targets in groups with other nodes, too. A group with
-    only this node keeps it: without any target, a balancer answers no connection.
+    Inputs: `node`, its id; `wanted` and `root_gib`, whose change restarts or replaces its instance
+    (states of earlier versions have no `root_gib`); `others`, the nodes that must serve (if empty,
+    the node may always change); `stack`; `region`; and, optionally, `shared_targets`, its targets
+    in groups with other nodes, too. A group with only this node keeps it: without any target, a
+    balancer answers no connection.
     """
 
     ID = "turn"
     interrupted = "interrupted: nothing was changed"
-    DECISIVE = ("wanted", "root_gib")
+    DECISIVE = ("wanted",)
+
+    def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
+        is_same_root = olds.get("root_gib", news["root_gib"]) == news["root_gib"]
+        return not is_same_root or super().differs(operation, olds, news)
 
     def problems(self, operation: Operation, olds: Properties, news: Properties) -> Iterable[str]:
         others = news["others"]

@@ -48,8 +48,11 @@ class DockerKeysKind(Kind):
     )
 
     def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
-        # the first part is true also while the certificate is unknown
-        return super().differs(operation, olds, news) or _created_at(olds) != olds.get("made")
+        if super().differs(operation, olds, news):  # also while the certificate is unknown
+            return True
+        # earlier releases used other file names
+        has_files = versioned(news["certificate"], AUTHORITY) in (olds.get("files") or ())
+        return not has_files or _created_at(olds) != olds.get("made")
 
     def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         props = news

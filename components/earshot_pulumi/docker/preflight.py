@@ -176,6 +176,8 @@ class EnginePreflightKind(Kind):
 class EnginePreflight(InternalResource):
     """Checks on the engines before any container changes."""
 
+    FORMER_NAMES = ("EnginePreflight", "DockerGround")
+
     deployment: pulumi.Output[str]
     """The random id in the labels of this deployment's containers and networks."""
     cluster_id: pulumi.Output[str]

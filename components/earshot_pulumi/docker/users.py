@@ -27,6 +27,8 @@ SECONDS = 180.0
 class DockerUsers(Users):
     """The users of a cluster of containers, and their ACLs."""
 
+    FORMER_NAMES = ("Users",)
+
 
 class DockerUsersKind(UsersKind):
     """Creates users from a container that reaches the brokers by their names."""

@@ -1,7 +1,7 @@
 """The `local` placement: brokers as processes of this machine."""
 
 KINDS = {
-    "LocalCertificates": "users",
+    "LocalCertificates": "secured",
     "LocalNode": "kinds",
     "LocalPreflight": "kinds",
     "LocalReadiness": "kinds",

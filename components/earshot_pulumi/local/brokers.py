@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 class LocalPreflight(InternalResource):
     """Checks before any node changes. Also decides the cluster's id."""
 
+    FORMER_NAMES = ("LocalPreflight", "LocalGround")
+
     cluster_id: pulumi.Output[str]
 
 
@@ -79,7 +81,7 @@ class LocalBrokers(Brokers):
         self.cluster_id = preflight.cluster_id
         last_resource: pulumi.Resource = preflight
         if spec.security is not None:
-            from earshot_pulumi.local.users import LocalCertificates  # slow to import
+            from earshot_pulumi.local.secured import LocalCertificates  # slow to import
 
             last_resource = self.certificates = LocalCertificates(
                 self.stack, spec.security, self.plan, local.root, self.gated_options(last_resource)

@@ -73,6 +73,21 @@ def as_written(properties: str) -> str:
     return write_properties(NodeSettings(values, notes)) if notes != settings.notes else properties
 
 
+def keep(directory: Path) -> None:
+    """Copy the files in `server.properties` of ``directory``, unless it already names copies.
+
+    Earlier releases started nodes without copies. Raises EarshotError.
+    """
+    path = directory / PROPERTIES
+    try:
+        text = path.read_text(encoding="latin-1")
+    except OSError:
+        return
+    if (new_text := with_own_files(directory, text)) != text:
+        with writing(directory.name.replace("-", " "), directory):
+            cache.write(path, new_text, mode=0o600)
+
+
 def prune(directory: Path) -> None:
     """Remove the copies that are not in `server.properties` of ``directory``."""
     with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Certificates, users and ACLs of brokers on this machine."""
+"""Creates the users and ACLs of brokers on this machine."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -13,7 +13,7 @@ from earshot.project import Project
 from earshot.users.access import Login, UserAccess, refusal
 from earshot.users.order import UsersOrder, carry_out
 from earshot.validation.failure import UNKNOWN_TO_BROKER
-from earshot_pulumi.certificates import Certificates, CertificatesKind, store_of
+from earshot_pulumi.certificates import store_of
 from earshot_pulumi.driver import Say
 from earshot_pulumi.local.access import accepts_connections
 from earshot_pulumi.local.changes import started_with
@@ -22,16 +22,10 @@ from earshot_pulumi.provider.kind import Properties
 from earshot_pulumi.users import Users, UsersKind, client_of, kept_passwords, logins
 
 
-class LocalCertificates(Certificates):
-    """The authority of a stack on this machine, and the certificates that it has issued."""
-
-
-class LocalCertificatesKind(CertificatesKind):
-    """Issues certificates. Nodes keep copies of the files that they use."""
-
-
 class LocalUsers(Users):
     """The users of a cluster on this machine, and their ACLs."""
+
+    FORMER_NAMES = ("Users",)
 
 
 class LocalUsersKind(UsersKind):

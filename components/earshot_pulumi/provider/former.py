@@ -1,21 +1,23 @@
-"""Reads and deletes resources in states of release 0.1.0, which used dynamic providers.
+"""Reads and deletes resources in states of earlier releases, which used dynamic providers.
 
 An update renames their types. A refresh or a destroy before that update runs no program, and reads
 or deletes the resources by their former types. This plugin replaces `pulumi-python`, whose classes
 no longer exist.
 """
 
+from earshot_pulumi.provider.internal import DYNAMIC
 from earshot_pulumi.provider.kind import Difference, Kind, Operation, Properties
 
-DYNAMIC = "pulumi-python:dynamic/earshot"
-"""Package and module of the former types."""
 KINDS = {
     "AwsGround": "ChangePreflight",
+    "CompleteChange": "ProvedChange",
     "DockerGround": "EnginePreflight",
     "LocalGround": "LocalPreflight",
+    "Users": "LocalUsers",
 }
-"""Current names of types by former name."""
-GONE = ("AwsPreflight", "ClusterIdentity", "DockerPreflight", "GateSeal")
+"""Current names of types by former name. `Users` may be of any placement: no placement deletes
+users."""
+GONE = ("AwsPreflight", "ClusterIdentity", "DockerPreflight", "GateApproval", "GateSeal")
 """Former types without a current one; their deletion does nothing."""
 
 
@@ -39,9 +41,3 @@ class FormerKind(Kind):
 def name_of(token: str) -> str | None:
     """The name of a dynamic resource's type; None for other types."""
     return token.removeprefix(f"{DYNAMIC}:") if token.startswith(f"{DYNAMIC}:") else None
-
-
-def types_of(name: str) -> list[str]:
-    """The former types of the resource ``name``."""
-    names = (name, *(former for former, current in KINDS.items() if current == name))
-    return [f"{DYNAMIC}:{former_name}" for former_name in names]

@@ -8,9 +8,11 @@ from collections.abc import Mapping
 import pulumi
 
 from earshot import __version__
-from earshot_pulumi.provider import former
 from earshot_pulumi.provider.kind import Outputs, Properties
 from earshot_pulumi.provider.resource import output_names, type_token
+
+DYNAMIC = "pulumi-python:dynamic/earshot"
+"""Package and module of types in states of earlier releases, which used dynamic providers."""
 
 
 class InternalResource(pulumi.CustomResource):
@@ -19,9 +21,12 @@ class InternalResource(pulumi.CustomResource):
     Its annotations are the outputs that programs read.
     """
 
+    FORMER_NAMES: tuple[str, ...] = ()
+    """Names of its type as a dynamic resource; the default is the class's name."""
+
     def __init__(self, name: str, props: Properties, opts: pulumi.ResourceOptions) -> None:
         kind = type(self).__name__
-        former_types = former.types_of(kind)
+        former_types = [f"{DYNAMIC}:{type_name}" for type_name in self.FORMER_NAMES or (kind,)]
         aliases = [pulumi.Alias(type_=type_name) for type_name in former_types]
         for alias in opts.aliases or ():  # the former types also had a former parent
             if isinstance(alias, pulumi.Alias) and alias.parent is pulumi.ROOT_STACK_RESOURCE:
@@ -36,7 +41,7 @@ class InternalResource(pulumi.CustomResource):
 
 def types_of(name: str) -> tuple[str, ...]:
     """The types that resources of the class ``name`` may have in a state."""
-    return type_token(name), *former.types_of(name)
+    return type_token(name), f"{DYNAMIC}:{name}"
 
 
 def outputs_of(state_resources: Mapping[str, Outputs], *types: str) -> dict[str, Outputs]:

@@ -99,6 +99,9 @@ def test_another_root_volume_is_a_change_too(world: SimpleNamespace) -> None:
     del world.machines["mine-broker-3"]
     larger = {**OLD, "root_gib": 32.0}
     assert "while node 3 is down" in refusal(OLD, larger)
+    earlier_release = {key: value for key, value in OLD.items() if key != "root_gib"}
+    assert refusal(earlier_release, OLD) == ""
+    assert not Called(AwsTurnKind()).differs(earlier_release, OLD)
     assert Called(AwsTurnKind()).differs(OLD, larger)
 
 

@@ -126,6 +126,14 @@ def test_files_stay_with_which_a_container_runs_or_would_be_made_again(
     assert engine.kept_names == ["old-node-1.pem", "older-ca.pem"]
 
 
+def test_files_of_an_earlier_release_are_written_again_by_their_new_names(
+    engine: EngineDouble, props: dict[str, Any]
+) -> None:
+    outs = KIND.create(props).outs
+    del outs["files"]
+    assert KIND.differs(outs, props)
+
+
 def test_a_container_names_the_files_of_its_certificate() -> None:
     variables = {"KAFKA_SSL_KEYSTORE_LOCATION": f"{KEYS}/node-1.pem", "KAFKA_LOG_DIRS": "/data"}
     assert with_versions(variables, "0123456789abcdef") == {

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from earshot_pulumi.local.node_files import FOLDER, as_written, prune, with_own_files
+from earshot_pulumi.local.node_files import FOLDER, as_written, keep, prune, with_own_files
 from earshot_pulumi.local.record import PROPERTIES
 
 from earshot.listeners.properties import NodeSettings, read_properties, write_properties
@@ -107,6 +107,21 @@ def test_a_path_is_taken_from_where_the_node_works(node: Path) -> None:
     (node / "own.jks").write_bytes(b"\xfe\xed")
     made = with_own_files(node, written({"listener.name.a.ssl.keystore.location": "own.jks"}))
     assert Path(next(iter(values(made).values()))).read_bytes() == b"\xfe\xed"
+
+
+def test_a_node_of_an_earlier_release_gets_copies_of_what_it_runs_with(node: Path) -> None:
+    keep(node)  # it was never started
+    store = node.parent / "store.pem"
+    store.write_text("one")
+    settings = written({"ssl.keystore.location": str(store)})
+    (node / PROPERTIES).write_text(settings)
+    keep(node)
+    store.write_text("two")
+    kept = (node / PROPERTIES).read_text()
+    assert Path(values(kept)["ssl.keystore.location"]).read_text() == "one"
+    keep(node)
+    assert (node / PROPERTIES).read_text() == kept
+    assert as_written(kept) == settings
 
 
 def test_only_what_the_node_runs_with_stays(node: Path) -> None:

@@ -15,6 +15,7 @@ import grpc.aio
 import pytest
 from earshot_pulumi.provider import former, parts
 from earshot_pulumi.provider.host import Servicer
+from earshot_pulumi.provider.internal import DYNAMIC
 from earshot_pulumi.provider.kind import Kind
 from earshot_pulumi.provider.resource import type_token
 from earshot_pulumi.provider.values import message
@@ -22,7 +23,7 @@ from google.protobuf import empty_pb2
 from pulumi.runtime import proto
 from pulumi.runtime.proto import provider_pb2_grpc
 
-FORMER = tuple(f"{former.DYNAMIC}:{name}" for name in former.KINDS)
+FORMER = tuple(f"{DYNAMIC}:{name}" for name in former.KINDS)
 CALLS: dict[str, tuple[str, Any]] = {
     "Check": ("check", proto.CheckRequest),
     "Create": ("create", proto.CreateRequest),

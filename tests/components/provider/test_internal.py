@@ -65,13 +65,10 @@ def test_inputs_decide_but_for_idle_ones(news: Properties, differs: bool) -> Non
 
 
 class Moved(InternalResource):
-    pass
+    FORMER_NAMES = ("Moved", "Before")
 
 
-def test_a_resource_has_its_former_types_as_aliases_in_addition_to_those_of_its_options(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setitem(former.KINDS, "Before", "Moved")
+def test_a_resource_has_its_former_types_as_aliases_in_addition_to_those_of_its_options() -> None:
     engine = Engine(Answers())
     mocks.set_mocks(engine.mocks, "earshot", "s", preview=False, monitor=engine)
 
