@@ -1,7 +1,7 @@
 """Writes `earshot_pulumi/cluster_args.py`: the inputs of cluster components, as typed maps.
 
-Type checkers read them, so the maps are source code. They are made from the models that read a
-stack file, so that both have the same keys. The schema has the descriptions of the models.
+Type checkers and editors read them, so the maps are source code. They are made from the models that
+read a stack file, so that both have the same keys and descriptions.
 """
 
 import sys
@@ -18,6 +18,7 @@ from pydantic import BaseModel
 from earshot.config.aws_docker_hosts import DockerHostsSpec
 from earshot.config.aws_parts import NetworkSpec
 from earshot.config.cluster import ClusterSpec
+from earshot.config.schema import descriptions
 from earshot.placements import PLACEMENTS
 
 FILE = Path(__file__).parent.parent / "components" / "earshot_pulumi" / "cluster_args.py"
@@ -85,12 +86,15 @@ def _write(
     base = next((ancestor for ancestor in model.__mro__ if ancestor in maps), None)
     inherited = maps[base].keys if base else frozenset[str]()
     lines = [f"class {name}({maps[base].name if base else 'TypedDict'}):", _docstring(about), ""]
+    texts = descriptions(model)
     for key in (key for key in keys if key not in inherited):
         field = model.model_fields[key]
         kind = f"pulumi.Input[{_kind(field.annotation, maps)}]"
         if not field.is_required():
             kind = f"NotRequired[{kind}]"
         lines.append(f"    {key}: {kind}")
+        if text := texts.get(key):
+            lines.append(_docstring(text))
     if model is ClusterSpec:
         lines += ["    policy: NotRequired[pulumi.Input[PolicyArgs]]", _docstring(POLICY)]
     maps[model] = _Map(name, frozenset(keys) | inherited, "\n".join(lines) + "\n")

@@ -57,7 +57,7 @@ def completed(
         for key, text in descriptions(model).items():
             if (input := inputs.get(camel_case(key))) is not None:
                 default = _default(model, key) if "inputProperties" in definition else ""
-                input.setdefault("description", text + default)
+                input["description"] = text + default
     for token, texts in inherited.items():
         definition = resources[token]
         for group in (definition["properties"], definition["inputProperties"]):
