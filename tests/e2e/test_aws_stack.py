@@ -229,11 +229,11 @@ def test_a_node_that_gives_up_stops_the_update_and_the_next_goes_on(stack: Stack
     assert "unchanged" in stack.project.up("--expect-no-changes")
 
     running_instances = ids(stack)
-    stack.configure(cluster(3, heap="2g", extra={"num.io.threads": "abc"}, **settings))
+    stack.configure(cluster(3, heap="2g", extra={"background.threads": "abc"}, **settings))
     for output in (stack.project.failed_output(command="preview"), stack.project.failed_output()):
         assert (
             "Kafka 4.1.1 refuses the settings of node 1, 2, 3: Invalid value abc for configuration "
-            "num.io.threads: Not a number of type INT" in output
+            "background.threads: Not a number of type INT" in output
         ), output
         assert "map[" not in output
     for command, change, words in IN_NO_ORDER:

@@ -367,11 +367,11 @@ def test_a_change_that_cannot_work_stops_no_broker_and_is_taken_back(stack: Depl
     output = refusal("up", kafka_version="4.9.9")
     assert "the repository has no org.apache.kafka:kafka_2.13:4.9.9\n" in output
 
-    output = refusal("preview", extra={"num.io.threads": "abc"})
+    output = refusal("preview", extra={"background.threads": "abc"})
     version = cluster.get("kafka_version", KAFKA_VERSION)
     assert (
         f"has a problem: - Kafka {version} refuses the settings of node 1, 2, 3: Invalid value abc "
-        "for configuration num.io.threads: Not a number of type INT. Correct them"
+        "for configuration background.threads: Not a number of type INT. Correct them"
     ) in " ".join(output.split())
     assert "map[" not in output
 
@@ -541,7 +541,7 @@ def copied_deployment(stack: Deployment, folder: Path) -> Deployment:
 
 @pytest.mark.combination
 @pytest.mark.parametrize(("extra", "words"), [
-    ({"num.io.threads": "0"}, ["Invalid value 0 for configuration num.io.threads"]),
+    ({"background.threads": "0"}, ["Invalid value 0 for configuration background.threads"]),
     ({"authorizer.class.name": "no.such.Authorizer"},
      ["node 1 did not come up", "no.such.Authorizer"]),
 ], ids=[
