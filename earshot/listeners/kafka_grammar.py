@@ -36,6 +36,7 @@ _ENDPOINT = re.compile(r"(.*)://(\[?)([0-9a-zA-Z\-%._:]*)(\]?):(-?[0-9]+)", re.A
 _HOST_AND_PORT = r"\[?([0-9a-zA-Z\-%._:]*)\]?:0*([0-9]{1,5})"
 _SERVER = re.compile(r"(?:[0-9a-zA-Z\-%._]*://)?" + _HOST_AND_PORT, re.ASCII)
 _SERVER_AFTER_ANYTHING = re.compile(r".*?" + _HOST_AND_PORT, re.ASCII)
+_NOT_OF_HOST = re.compile(r"[^0-9a-zA-Z\-%._:\[\]]", re.ASCII)
 _ID = re.compile(r"[+-]?0*[0-9]{1,10}", re.ASCII)
 
 
@@ -124,8 +125,22 @@ def _read(
 def _listener(entry: str) -> tuple[str, Address]:
     match = _ENDPOINT.fullmatch(entry)
     if match is None or not match[1].strip() or len(match[5]) > 10 or int(match[5]) > MAX_ID:
-        raise refused("listener", _masked(entry), "cannot be read", LISTENERS_ALLOWED)
+        raise refused("listener", _masked(entry), _why_unread(entry), LISTENERS_ALLOWED)
     return match[1].upper(), Address(match[3], int(match[5]))
+
+
+def _why_unread(entry: str) -> str:
+    """The first part of a listener that Kafka cannot read, without what may be a password."""
+    name, separator, address = entry.rpartition("://")
+    host, colon, port = address.rpartition(":")
+    foreign = dict.fromkeys(_NOT_OF_HOST.findall(host))
+    if not separator or not name.strip():
+        return "has no name before ://" if separator else "has no ://"
+    if not colon or not re.fullmatch(r"-?[0-9]+", port, re.ASCII):
+        return "has no port number at its end"
+    if foreign:
+        return f"has {'@' if '@' in foreign else ''.join(foreign)[:20]!r} in its host"
+    return "cannot be read"
 
 
 def _protocol(entry: str, *, named: bool) -> tuple[str, Protocol]:

@@ -16,7 +16,8 @@ def not_empty(view: KafkaSettings) -> Iterator[Objection]:
     """C1."""
     if view.is_kraft and not view.controllers:
         observed = "is empty" if view.has(NAMES) else "is not set"
-        yield Objection("C1", NAMES, observed, "the controllers' listener, on every node")
+        expected, remedy = "the controllers' listener, on every node", f"set {NAMES} to its name"
+        yield Objection("C1", NAMES, observed, expected, remedy)
 
 
 def repeated(view: KafkaSettings) -> Iterator[Objection]:

@@ -33,7 +33,8 @@ def mapped(view: KafkaSettings) -> Iterator[Objection]:
     if view.has(NAME) and view.inter_broker not in view.protocols:
         observed = f"{view.inter_broker} has no entry in listener.security.protocol.map"
         expected = f"one of {', '.join(view.protocols)}"
-        yield Objection("I2", NAME, observed, expected, listener=view.inter_broker)
+        remedy = f"name one of these, or add {view.inter_broker}:PROTOCOL to the map"
+        yield Objection("I2", NAME, observed, expected, remedy, view.inter_broker)
 
 
 def advertised(view: KafkaSettings) -> Iterator[Objection]:

@@ -22,7 +22,8 @@ def roles(view: KafkaSettings) -> Iterator[Objection]:
         if zookeeper:
             instead = "runs with ZooKeeper, which earshot does not know"
         check, observed = ("R1c", "is empty") if given else ("R1b", "is not set")
-        yield Objection(check, ROLES, observed, "broker, controller, or both", instead=instead)
+        expected, remedy = "broker, controller, or both", f"set {ROLES}"
+        yield Objection(check, ROLES, observed, expected, remedy, instead=instead)
         return
     for role in view.roles:
         if role not in list(Role):
@@ -37,7 +38,8 @@ def ids(view: KafkaSettings) -> Iterator[Objection]:
     """R2, R2a."""
     given = [key for key in ("node.id", "broker.id") if view.has(key)]
     if not given:
-        yield Objection("R2", "node.id", "is not set", f"a number from 0 to {MAX_ID}")
+        expected = f"a number from 0 to {MAX_ID}"
+        yield Objection("R2", "node.id", "is not set", expected, "set node.id")
         return
     numbers = {key: view.number(key) for key in given}
     for key, number in numbers.items():
@@ -52,7 +54,8 @@ def quorum(view: KafkaSettings) -> Iterator[Objection]:
     """R3: a node with a role names a quorum."""
     servers = view.servers if view.version >= (3, 9) else ()
     if view.kinds and not view.voters and not servers:
-        yield Objection("R3", VOTERS, f"is not set, nor is {SERVERS}", "one of the two")
+        observed, remedy = f"is not set, nor is {SERVERS}", f"set {VOTERS}, the same on all nodes"
+        yield Objection("R3", VOTERS, observed, "one of the two", remedy)
 
 
 def membership(view: KafkaSettings) -> Iterator[Objection]:
@@ -60,7 +63,9 @@ def membership(view: KafkaSettings) -> Iterator[Objection]:
     if view.is_controller and view.voters and view.id not in view.voters:
         voters = ", ".join(map(str, view.voters))
         observed = f"has {voters} and not this controller, {view.id}"
-        yield Objection("R6", VOTERS, observed, "every controller of a static quorum")
+        remedy = f"list {view.id} among the voters of every node, or give this node the id of the "
+        remedy += "voter that it is"
+        yield Objection("R6", VOTERS, observed, "every controller of a static quorum", remedy)
     if not view.is_controller and view.id in view.voters:
         observed = f"has this node, {view.id}, which is a broker only"
         remedy = f"give node {view.id} the role controller, or take it off the voters"

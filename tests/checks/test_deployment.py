@@ -549,9 +549,9 @@ def test_two_listeners_that_are_derived_on_one_port() -> None:
 
 @pytest.mark.parametrize(("change", "observed"), [
     ({"KAFKA_LISTENERS": "PLAINTEXT://:9092,CONTROLLER//:9093"},
-     "listeners: listener entry 'CONTROLLER//:9093' cannot be read"),
+     "listeners: listener entry 'CONTROLLER//:9093' has no ://"),
     ({"KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://kafka"},
-     "advertised.listeners: listener entry 'PLAINTEXT://kafka' cannot be read"),
+     "advertised.listeners: listener entry 'PLAINTEXT://kafka' has no port number at its end"),
     ({"KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "PLAINTEXT:TLS,CONTROLLER:PLAINTEXT"},
      ("listener.security.protocol.map: protocol map entry 'PLAINTEXT:TLS' names the "
       "protocol 'TLS'")),

@@ -81,8 +81,17 @@ AS_VOTERS = "allowed: id@host:port entries with one comma between them"
 @pytest.mark.parametrize(
     ("read", "text", "message"),
     [
-        *((read_listeners, text, f"{name}: listener entry '{text}': cannot be read; {AS_LISTENERS}")
-          for name, text in (("A", "A://b1"), ("b1", "b1:9092"), ("A", "A://h:2147483648"))),
+        *((read_listeners, text, f"{name}: listener entry '{text}': {problem}; {AS_LISTENERS}")
+          for name, text, problem in (
+            ("A", "A://b1", "has no port number at its end"),
+            ("A", "A://b1: 9092", "has no port number at its end"),
+            ("b1", "b1:9092", "has no ://"),
+            ("", "://b1:9092", "has no name before ://"),
+            ("A", "A://$H你:1", "has '$你' in its host"),
+            ("A", "A://h:2147483648", "cannot be read"),
+        )),
+        (read_listeners, "A://u:p$@h:1",
+         f"A: listener entry 'A://***@h:1': has '@' in its host; {AS_LISTENERS}"),
         (read_listeners, "a://h:1,A://h:2",
          "A: A: occurs twice in one list; allowed: each name once"),
         *((read_protocols, text, f"{name}: protocol map entry '{text}': {problem}; {AS_PROTOCOLS}")
