@@ -30,6 +30,8 @@ from earshot.topology.pods import PodDeployment
 OLDEST = (3, 9)
 """For an image of unknown release, this release must refuse the settings as well."""
 _HOSTNAME = "$(HOSTNAME)"
+_UNREADABLE_WITH_REFERENCE = ("listeners", "advertised.listeners", "node.id", "broker.id")
+"""Properties that Kafka cannot read if they contain `$(NAME)`."""
 _ENV_VAR = (
     "https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/"
     "#environment-variables"
@@ -220,30 +222,38 @@ def uses_own_service(manifest: Manifest) -> bool:
 
 def _refusals(broker: PodContainer) -> Iterator[Finding]:
     settings = settings_of(broker.service)
-    refused = [*refusals(broker.service, settings)] or [*_unexpanded_hostname(broker)]
-    if settings.release is None and not any(_HOSTNAME in refusal.observed for refusal in refused):
+    refused = [*refusals(broker.service, settings)]
+    if not refused and (unexpanded := [*_unexpanded_references(broker)]):
+        yield from unexpanded
+        return
+    if settings.release is None:
         earlier = kl002_kafka.startup_refusals(replace(settings, release=OLDEST))
         earlier_texts = {refusal.observed for refusal in earlier}
         refused = [refusal for refusal in refused if refusal.observed in earlier_texts]
     yield from refused or unusable(broker.service, settings)
 
 
-def _unexpanded_hostname(broker: PodContainer) -> Iterator[Finding]:
-    """A finding for a reference to HOSTNAME, which Kubernetes only replaces if `env` sets it."""
+def _unexpanded_references(broker: PodContainer) -> Iterator[Finding]:
+    """A finding for a reference in a broker's addresses or id that Kubernetes does not replace: to
+    HOSTNAME, unless `env` sets it, or to a variable that `env` sets later."""
     container = broker.service.container
-    if broker.service.command or "HOSTNAME" in container.env:
+    if broker.service.command or container.family is Family.UNKNOWN:
         return
-    if {"envFrom", MOUNTED} & set(container.unknown) or container.family is Family.UNKNOWN:
+    if {"envFrom", MOUNTED} & set(container.unknown):
         return
     for name, value in container.env.items():
         key = container.property_of(name)
-        if _HOSTNAME in value and key in ("listeners", "advertised.listeners"):
+        reference = broker.early_references.get(name, "")
+        why, remedy = f"env sets {reference} after it", f"move {reference} before {name} in env"
+        if not reference and _HOSTNAME in value and "HOSTNAME" not in container.env:
+            reference, why = "HOSTNAME", "env has no HOSTNAME"
+            remedy = "add HOSTNAME to env with valueFrom: {fieldRef: {fieldPath: metadata.name}}"
+        if reference and key in _UNREADABLE_WITH_REFERENCE:
             yield kl002_kafka.RULE.finding(
-                f"{key}: Kafka gets {_HOSTNAME} unchanged, for env has no HOSTNAME; Kafka does not "
-                "start",
-                "a variable of env before it, from the field metadata.name",
+                f"{key}: Kafka gets $({reference}) unchanged, for {why}; Kafka does not start",
+                f"the variable {reference} in env before {name}",
                 container=broker.name,
-                remedy="add HOSTNAME to env with valueFrom: {fieldRef: {fieldPath: metadata.name}}",
+                remedy=remedy,
                 inputs=(key,),
             )
             return

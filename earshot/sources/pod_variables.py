@@ -15,6 +15,8 @@ NAME = "metadata.name"
 MAX_EXPANDED = 4_000
 """Characters of a value with references; longer ones are not expanded."""
 _REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)", re.ASCII)
+_OF_SERVICE = re.compile(r"[A-Z0-9_]+_(?:SERVICE_(?:HOST|PORT)|PORT)(?:_.*)?", re.ASCII)
+"""A variable for a Service, which Kubernetes sets before those of `env`."""
 _SET_BY_SHELL = re.compile(r"\b([A-Za-z_][A-Za-z0-9_]*)\+?=", re.ASCII)
 _UNSET_BY_SHELL = re.compile(r"\b(?:unset|env -u)((?:\s+-?[A-Za-z_][A-Za-z0-9_]*)+)", re.ASCII)
 
@@ -39,6 +41,7 @@ class PodVariables:
         self.places: dict[str, Keys] = {}
         self.unknown: list[str] = []
         self.at_run_time: set[str] = set()
+        self._unset_references: dict[str, tuple[str, ...]] = {}
         self._namespace = namespace
         self._maps = maps
         self._fields = fields or {}
@@ -74,6 +77,19 @@ class PodVariables:
         expanded = _REFERENCE.sub(value, text)
         return expanded if len(expanded) <= MAX_EXPANDED else text
 
+    @property
+    def early_references(self) -> dict[str, str]:
+        """By variable: another one in its value that `env` only sets after it.
+
+        Kubernetes leaves such a reference as it is.
+        """
+        return {
+            name: reference
+            for name, references in self._unset_references.items()
+            for reference in references
+            if reference in self.places and reference != name
+        }
+
     def forget(self, command: str) -> None:
         """Marks the variables that a command sets or unsets as unknown."""
         names = set(_SET_BY_SHELL.findall(command))
@@ -100,7 +116,16 @@ class PodVariables:
         source = as_map(variable.get("valueFrom"))
         if not source:
             value = variable.get("value")
-            self._set(name, self.expand(value) if isinstance(value, str) else value, path)
+            if isinstance(value, str):
+                self._unset_references[name] = tuple(
+                    reference
+                    for reference in _REFERENCE.findall(value)
+                    if reference
+                    and reference not in self.values
+                    and not _OF_SERVICE.fullmatch(reference)
+                )
+                value = self.expand(value)
+            self._set(name, value, path)
             return
         path_of_field = text_in(as_map(source.get("fieldRef")), "fieldPath")
         if path_of_field in self._fields:

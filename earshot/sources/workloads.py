@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from earshot.sources.compose import Service
 from earshot.sources.pod_variables import NAME, ConfigMap, Keys, PodVariables
@@ -74,6 +74,8 @@ class PodContainer:
     pod: Pod
     at_run_time: frozenset[str] = frozenset()
     """Variables whose values only a running pod knows: its fields, and variables of its shell."""
+    early_references: Mapping[str, str] = field(default_factory=dict)
+    """By variable: another one in its value that `env` only sets after it."""
     template: str = ""
     """For a replica, the name of its container in the file."""
 
@@ -254,6 +256,7 @@ class Workload:
             has_service_links=not (is_off(links) or HIDDEN in str(links)),
             pod=self._pod(),
             at_run_time=frozenset(variables.at_run_time),
+            early_references=variables.early_references,
         )
 
     def _replaces(self, section: Mapping[str, object]) -> bool:

@@ -196,6 +196,35 @@ def test_kubernetes_replaces_no_hostname_that_env_does_not_have() -> None:
     assert hostname(image="example/kafka:1") == []
 
 
+POD = "- {name: POD, valueFrom: {fieldRef: {fieldPath: metadata.name}}}"
+
+
+def test_kubernetes_replaces_no_variable_that_env_sets_later() -> None:
+    """Kubernetes' reference of EnvVar: an unresolved reference stays unchanged."""
+    (finding,) = mistakes(read(broker(env=POD)))
+    assert (finding.rule, finding.inputs) == ("KL002", ("advertised.listeners",))
+    assert finding.remedy == "move POD before KAFKA_ADVERTISED_LISTENERS in env"
+    (of_id,) = mistakes(
+        read(broker(env="- {name: KAFKA_BROKER_ID, value: $(ID)}\n- {name: ID, value: '1'}"))
+    )
+    assert of_id.inputs == ("broker.id",)
+
+
+LATER = "- {name: KAFKA_LOG_DIRS, value: /data/$(LATER)}\n- {name: LATER, value: a}"
+
+
+@pytest.mark.parametrize("text", [
+    broker(),
+    broker().replace("env:", f"env:\n            {POD}"),
+    broker(env=POD, more="envFrom: [{secretRef: {name: s}}]"),
+    broker(env=POD, more="command: [sh, -c, 'eval run']"),
+    broker(env=POD).replace("POD", "BROKERS_SERVICE_HOST"),
+    broker(env=LATER).replace("$(POD)", "broker-0"),
+])  # fmt: skip
+def test_a_reference_that_kubernetes_may_replace_or_kafka_accepts(text: str) -> None:
+    assert mistakes(read(text)) == ()
+
+
 def test_of_an_image_that_does_not_tell_its_kafka_only_what_every_kafka_refuses() -> None:
     doubled = "- {name: KAFKA_LISTENERS, value: 'PLAINTEXT://:9092,,'}"
     assert found(broker("registry.example.org/kafka", env=doubled)) == []
