@@ -27,6 +27,8 @@ class ClientDemand(NamedTuple):
     source: str
     since: int = 0
     before: int = 99
+    reads_links: bool = False
+    """It looks for a broker among the variables that Docker sets for links (`KAFKA_PORT_...`)."""
 
 
 _REGISTRY = re.compile(r"(?:.*/)?cp-schema-registry")
@@ -68,6 +70,7 @@ _DEMANDS = (
         ("BOOTSTRAP_SERVERS",),
         "asks 0.0.0.0:9092, its own container",
         "https://github.com/debezium/container-images/blob/main/connect/3.0/docker-entrypoint.sh",
+        reads_links=True,
     ),
 )
 
@@ -83,6 +86,8 @@ def refusals(service: str, container: Container) -> Iterator[Finding]:
         if not demand.image.fullmatch(image) or not _holds(demand, tag_of(container.image)):
             continue
         if any(container.env.get(need) or f"{need}_FILE" in container.env for need in demand.needs):
+            continue
+        if demand.reads_links and container.has_link_variables:
             continue
         yield KL014.finding(
             f"does not set {' or '.join(demand.needs)}, and {container.image} {demand.otherwise}",

@@ -87,9 +87,12 @@ def _confluent(images: str, begin: str, own: str = "") -> _Row:
     return image, rf"({begin})BOOTSTRAP_SERVERS", rf"\1{own}SECURITY_PROTOCOL"
 
 
+_DEBEZIUM = re.compile(r"(?:.*/)?debezium/connect(?:-base)?")
+_PORT_OF_LINK = 9092
+"""The port at which Debezium's start script looks for linked brokers."""
 _PROTOCOLS: tuple[_Row, ...] = (
     (_UI, r"(KAFKA_CLUSTERS_[0-9]+)_BOOTSTRAP_?SERVERS", r"\1_PROPERTIES_SECURITY_PROTOCOL"),
-    (re.compile(r"(?:.*/)?debezium/connect(?:-base)?"), r"BOOTSTRAP_SERVERS", _WORKER_PROTOCOL),
+    (_DEBEZIUM, r"BOOTSTRAP_SERVERS", _WORKER_PROTOCOL),
     _confluent("cp-schema-registry", _OF_REGISTRY),
     _confluent("cp-kafka-connect(?:-base)?|cp-server-connect(?:-base)?", "CONNECT_"),
     _confluent("(?:cp-)?ksqldb-server", "KSQL_"),
@@ -141,6 +144,7 @@ def bootstraps(
             settings += [] if settings else _in_likely_variables(service, ports)
             settings += _in_command(service, ports)
             settings += [] if settings else _in_files(service)
+            settings += [] if settings else _in_links(service, broker_names)
         for setting, value in settings:
             if addresses := addresses_in(value):
                 name, is_client_only = _client_service(service, setting), _is_client_only(service)
@@ -148,6 +152,15 @@ def bootstraps(
                 client = _with_security(service, client)
                 yield client
                 yield from _clients_of_connectors(service, client)
+
+
+def _in_links(service: Service, brokers: Collection[str]) -> Iterator[tuple[str, str]]:
+    """The linked brokers that Debezium's start script finds if no variable gives an address."""
+    container = service.container
+    if container.has_link_variables and _DEBEZIUM.fullmatch(repository_of(container.image)):
+        linked = [link for link, target in container.links.items() if target in brokers]
+        if linked:
+            yield "BOOTSTRAP_SERVERS", ",".join(f"{link}:{_PORT_OF_LINK}" for link in linked)
 
 
 def health_checks(services: Iterable[Service], brokers: Iterable[str]) -> Iterator[Bootstrap]:

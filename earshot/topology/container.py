@@ -190,6 +190,11 @@ class Container:
         return any(path.startswith(START_SCRIPTS) for path in self.mounts)
 
     @property
+    def has_link_variables(self) -> bool:
+        """Whether Docker sets variables for its links, as it does on the default bridge only."""
+        return bool(self.links) and not self.networks and self.network_mode in DEFAULT_BRIDGES
+
+    @property
     def on_host_network(self) -> bool:
         """Whether it uses the host's network, so that its ports are the host's."""
         return self.network_mode == HOST_NETWORK

@@ -84,6 +84,10 @@ KL015, KL017 = ("KL015", "error"), ("KL017", "error")
         (broker("kafka:9092", "") + ui("--link kafka"), []),
         (broker("localhost:9092") + ui("--link kafka:k", "k:9092"), [KL015]),
         (broker("localhost:9092") + ui("--network container:kafka", "localhost:9092"), []),
+        (broker("localhost:9092") + "docker run --link kafka debezium/connect:2.7\n", [KL015]),
+        # images with their own variables
+        ("docker run -p 9092:9092 -e ADVERTISED_HOST=localhost spotify/kafka\n", []),
+        ("docker run -p 9093:9092 -e ADVERTISED_HOST=localhost spotify/kafka\n", [KL017]),
         (broker("kafka:9092", "") + ui("--add-host kafka:172.17.0.2"), []),
         # tools that the script runs on the machine
         (broker("kafka:9092", "--network net") + "kcat -b kafka:9092 -L\n", [KL015]),
@@ -128,7 +132,11 @@ def test_options_after_the_image_are_the_containers_command(
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("docker run -e GROUP_ID=1 --link kafka debezium/connect:2.7", [("KL014", "error")]),
+        ("docker run -e GROUP_ID=1 debezium/connect:2.7", [("KL014", "error")]),
+        # Docker sets variables for links on the default bridge
+        ("docker run -e GROUP_ID=1 --link kafka debezium/connect:2.7", []),
+        ("docker run -e GROUP_ID=1 --net net --link kafka debezium/connect:2.7",
+         [("KL014", "error")]),
         ("docker run -e CONNECT_GROUP_ID=1 confluentinc/cp-kafka-connect:7.6.0",
          [("KL014", "error")]),
         ("docker run -e GROUP_ID=1 -e BOOTSTRAP_SERVERS=kafka:9092 debezium/connect:2.7", []),
