@@ -33,7 +33,9 @@ def mapped(view: KafkaSettings) -> Iterator[Objection]:
     if view.has(NAME) and view.inter_broker not in view.protocols:
         observed = f"{view.inter_broker} has no entry in listener.security.protocol.map"
         expected = f"one of {', '.join(view.protocols)}"
-        remedy = f"name one of these, or add {view.inter_broker}:PROTOCOL to the map"
+        remedy = f"add {view.inter_broker}:PROTOCOL to listener.security.protocol.map"
+        if view.inter_broker not in view.listeners:
+            remedy = f"set {NAME} to the listener that the brokers use"
         yield Objection("I2", NAME, observed, expected, remedy, view.inter_broker)
 
 
