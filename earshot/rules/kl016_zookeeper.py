@@ -58,11 +58,13 @@ def lost_zookeeper(
 ) -> Iterator[Finding]:
     """A finding if the broker ``service`` reaches no address of ``connect``.
 
-    ``ports`` are the file's `zookeepers`. A warning if the machine may have the name.
+    ``ports`` are the file's `zookeepers`. A warning if the machine may have the name and the file
+    does not show every container of the broker's network.
     """
     servers = connect.strip().partition("/")[0]
     if not is_known(connect):
         return
+    is_shown = deployment.containers[service].is_network_shown
     reasons, certain = {}, True
     for entry in servers.split(","):
         match = _ENTRY.fullmatch(entry.strip())
@@ -73,7 +75,7 @@ def lost_zookeeper(
         if not reason:
             return
         reasons[str(address)] = reason
-        certain &= deployment.is_certain(deployment.trace(service, address))
+        certain &= is_shown or deployment.is_certain(deployment.trace(service, address))
     addresses = (Address(name, port or DEFAULT_PORT) for name, port in ports.items())
     offers = ", ".join(
         str(offer) for offer in addresses if not _reason(deployment, service, offer, ports)

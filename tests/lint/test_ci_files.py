@@ -105,18 +105,19 @@ jobs:
 @pytest.mark.parametrize(
     ("service", "rules"),
     [
-        ("cache: {image: 'redis:7'}", ["KL016"]),
+        ("cache: {image: 'redis:7'}", [("KL016", "error")]),
         ("zookeeper: {image: 'zookeeper:3.9'}", []),
         ("zk: {image: 'zookeeper:3.9', options: --network-alias zookeeper}", []),
-        ("zk: {image: 'zookeeper:3.9'}", ["KL016"]),
+        ("zk: {image: 'zookeeper:3.9'}", [("KL016", "error")]),
         ("zookeeper: {image: 'example/own-zookeeper-image:1'}", []),
     ],
 )
 def test_only_services_of_the_job_are_on_its_network(
-    tmp_path: Path, service: str, rules: list[str]
+    tmp_path: Path, service: str, rules: list[tuple[str, str]]
 ) -> None:
-    text = ZOOKEEPER_JOB.format(service=service)
-    assert checked(tmp_path, "test.yml", text)[1] == rules
+    file = write(tmp_path, "test.yml", ZOOKEEPER_JOB.format(service=service))
+    mistakes = check(file, {}).mistakes
+    assert [(mistake.finding.rule, mistake.level) for mistake in mistakes] == rules
 
 
 @pytest.mark.parametrize(("name", "text"), [
