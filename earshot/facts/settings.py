@@ -315,16 +315,19 @@ class BrokerSettings:
     """The known properties of one broker.
 
     If ``complete``, absent properties are unset; otherwise an image or script may set them.
-    ``release`` is Kafka's (major, minor), or None.
+    ``release`` is Kafka's (major, minor), or None; ``patch`` is the number after them, if known.
     """
 
     values: Mapping[str, str]
     complete: bool
     release: tuple[int, int] | None
+    patch: int | None = None
 
     def read(self, release: tuple[int, int] | None = None) -> KafkaSettings:
         """The settings as Kafka reads them; ``release`` is the default for an unknown one."""
-        version = self.release or release or NEWEST
+        version: tuple[int, ...] = self.release or release or NEWEST
+        if self.release and self.patch is not None:
+            version = (*self.release, self.patch)
         return KafkaSettings(self.values, version, complete=self.complete)
 
     @property

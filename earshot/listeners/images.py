@@ -174,6 +174,19 @@ def release_of(image: str) -> tuple[int, int] | None:
     return major, minor
 
 
+def patch_of(image: str) -> int | None:
+    """The third number of Kafka's release in ``image``, if its tag shows it.
+
+    Of Confluent's patches only the first is known to contain the first of Kafka.
+    """
+    numbers = re.match(r"\d{1,4}\.\d{1,4}\.(\d{1,4})", tag_of(image), re.ASCII)
+    family = family_of(image)
+    if numbers is None or family in (Family.WURSTMEISTER, Family.UNKNOWN):
+        return None
+    patch = int(numbers[1])
+    return None if family is Family.CONFLUENT and patch else patch
+
+
 def broker_settings(family: Family, env: Mapping[str, str], image: str = "") -> NodeSettings:
     """The broker properties that ``image``, which is of ``family``, makes of its variables.
 

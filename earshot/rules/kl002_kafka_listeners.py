@@ -164,14 +164,20 @@ def _unstated(view: KafkaSettings, name: str, refused: bool) -> Objection:
     refused = refused and view.listeners[name].host == ANY_IPV4
     static = view.id in view.voters
     entry = f"{name}://{view.voters[view.id]}" if static else name
+    remedy = f"advertise {entry}, or in an image that refuses it bind that"
+    if view.is_broker:
+        remedy = f"advertise {entry}, which Kafka 3.9 and later allow"
+    if refused:
+        port = view.listeners[name].port
+        remedy = f"write {name}://:{port} into listeners, or use a release after 3.9.0"
     return Objection(
         "C10",
         KEY,
-        f"lacks {name}, which listens on every interface",
+        f"lacks {name}, which listens on {ANY_IPV4}, and Kafka 3.9.0 advertises that"
+        if refused
+        else f"lacks {name}, which listens on every interface",
         "the controller's own entry of the voters, advertised",
-        remedy=f"advertise {entry}, which Kafka 3.9 and later allow"
-        if view.is_broker
-        else f"advertise {entry}, or in an image that refuses it bind that",
+        remedy=remedy,
         listener=name,
         instead="" if refused else "hands out a name that depends on its version",
         is_error=refused or not static,

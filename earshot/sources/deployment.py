@@ -19,6 +19,7 @@ from earshot.listeners.images import (
     is_broker,
     is_new_bitnami,
     is_old_of_bitnami,
+    patch_of,
     release_of,
     repository_of,
 )
@@ -122,7 +123,9 @@ def settings_of(service: Service) -> BrokerSettings:
         and not (container.unknown or container.has_file)
         and not any("properties" in path or path.startswith(_INJECTED) for path in container.mounts)
     )
-    return BrokerSettings(values, complete, release)
+    by_tag = is_known(container.image) and not service.is_built and release_of(container.image)
+    patch = patch_of(container.image) if by_tag else None
+    return BrokerSettings(values, complete, release, patch)
 
 
 def with_empty(service: Service, settings: BrokerSettings) -> BrokerSettings:

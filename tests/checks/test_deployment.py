@@ -547,6 +547,26 @@ def test_two_listeners_that_are_derived_on_one_port() -> None:
     assert reported(CP7, env | bound, ports=["9092:9093"]) == []
 
 
+@pytest.mark.parametrize(
+    ("image", "host", "refused"),
+    [
+        ("apache/kafka:3.9.0", "0.0.0.0", True),
+        ("confluentinc/cp-kafka:7.9.0", "0.0.0.0", True),
+        ("apache/kafka:3.9.0", "", False),
+        ("apache/kafka:3.9.1", "0.0.0.0", False),
+        ("apache/kafka:3.9", "0.0.0.0", False),
+    ],
+)
+def test_kafka_3_9_0_refuses_a_controller_on_every_interface(
+    image: str, host: str, refused: bool
+) -> None:
+    """KAFKA-18281; `kafka-storage` of 3.9.0 refuses it as well."""
+    listeners = {"KAFKA_LISTENERS": f"PLAINTEXT://:9092,CONTROLLER://{host}:9093"}
+    findings = findings_of(image, KRAFT | listeners)
+    fix = "write CONTROLLER://:9093 into listeners, or use a release after 3.9.0"
+    assert [finding.remedy for finding in findings] == ([fix] if refused else [])
+
+
 @pytest.mark.parametrize(("change", "observed"), [
     ({"KAFKA_LISTENERS": "PLAINTEXT://:9092,CONTROLLER//:9093"},
      "listeners: listener entry 'CONTROLLER//:9093' has no ://"),

@@ -124,15 +124,19 @@ def test_unknown_values_of_a_manifest_are_named(tmp_path: Path) -> None:
     assert report.mistakes == ()
     assert report.unchecked == (
         "container kafka/broker: envFrom could not be read",
-        "container kafka/broker: the file does not contain the value of KAFKA_ADVERTISED_LISTENERS",
+        (
+            "container kafka/broker: the file does not contain the value of "
+            "KAFKA_ADVERTISED_LISTENERS"
+        ),
     )
 
 
 def test_an_address_with_the_name_of_the_pod_is_checked_for_brokers_only(tmp_path: Path) -> None:
     text = MANIFEST.replace("PLAINTEXT://kafka:9092", "PLAINTEXT://$(POD).kafka:9092")
-    assert checked(tmp_path, text).unchecked == (
+    (note,) = checked(tmp_path, text).unchecked
+    assert note == (
         "container kafka/broker: KAFKA_ADVERTISED_LISTENERS contains the name of the pod, and is "
-        "checked for other brokers, not for clients",
+        "checked for other brokers, not for clients"
     )
 
 

@@ -9,6 +9,7 @@ from earshot.listeners.images import (
     family_of,
     is_broker,
     is_unnamed,
+    patch_of,
     release_of,
     repository_of,
     tag_of,
@@ -184,3 +185,20 @@ def test_an_id_is_no_name(image: str, unnamed: bool) -> None:
 )
 def test_a_tag_may_tell_the_release_of_kafka(image: str, release: tuple[int, int] | None) -> None:
     assert release_of(image) == release
+
+
+@pytest.mark.parametrize(
+    ("image", "patch"),
+    [
+        ("apache/kafka:3.9.0", 0),
+        ("apache/kafka-native:3.9.2", 2),
+        ("bitnami/kafka:3.9.1-debian-12-r0", 1),
+        ("confluentinc/cp-kafka:7.9.0", 0),
+        ("confluentinc/cp-kafka:7.9.2", None),
+        ("apache/kafka:3.9", None),
+        ("wurstmeister/kafka:2.13-2.8.1", None),
+        ("ours/kafka:3.9.0", None),
+    ],
+)
+def test_a_tag_may_tell_the_patch_of_kafka(image: str, patch: int | None) -> None:
+    assert patch_of(image) == patch

@@ -110,7 +110,7 @@ def test_which_services_run_a_broker(candidate: Service, runs: bool) -> None:
 def test_variables_are_passed_to_kafka() -> None:
     env = {"KAFKA_NODE_ID": "1", "KAFKA_LISTENERS": "A://:1", "KAFKA_ADVERTISED_LISTENERS": ""}
     values = {"node.id": "1", "listeners": "A://:1"}
-    assert settings_of(service(APACHE, env)) == BrokerSettings(values, True, (4, 1))
+    assert settings_of(service(APACHE, env)) == BrokerSettings(values, True, (4, 1), 1)
     defaults = settings_of(service(APACHE)).values
     assert defaults["advertised.listeners"] == "PLAINTEXT://localhost:9092"
 
@@ -143,7 +143,7 @@ def test_a_mounted_file_and_options_of_a_start_command_count() -> None:
     assert settings_of(mounted).values == {"node.id": "2", "listeners": "A://:1"}
     command = "kafka-server-start.sh c.properties --override listeners=A://:1 --override=node.id=3"
     values = {"listeners": "A://:1", "node.id": "3"}
-    assert settings_of(service(APACHE, env, command)) == BrokerSettings(values, False, (4, 1))
+    assert settings_of(service(APACHE, env, command)) == BrokerSettings(values, False, (4, 1), 1)
 
 
 @pytest.mark.parametrize(
