@@ -240,17 +240,33 @@ def _for_outside(file: CheckedFile, broker: Broker) -> Iterator[RemedyLines]:
                 to = Address("localhost", port.host_port)
                 readvertised = _advertised(file, broker, endpoint.name, to)
                 yield replace(readvertised, is_choice=True)
+    members = [*file.deployment.members(broker)]
     for endpoint in clients:
-        for port in broker.container.published_at(endpoint.bind.port):
-            if port.host_port is None or type(port) is not PublishedPort:
-                continue
-            added = added_listener(file, broker, endpoint.name, ("EXTERNAL", "HOST"), OUTSIDE_PORT)
-            if added is None:
-                continue
-            lines = added.lines(Address("localhost", port.host_port))
-            moved = port_line(broker, port, port.host_port, added.port)
+        yield from _with_published_listener(file, [broker], endpoint.name)
+        if len(members) > 1:  # clients are sent to every one of them
+            yield from _with_published_listener(file, members, endpoint.name)
+
+
+def _with_published_listener(
+    file: CheckedFile, brokers: Sequence[Broker], listener: str
+) -> Iterator[RemedyLines]:
+    """Lines that add a listener for the machine, at the published port of ``listener``."""
+    published = []
+    for broker in brokers:
+        endpoint = broker.named(listener)
+        ports = broker.container.published_at(endpoint.bind.port) if endpoint else ()
+        published.append([port for port in ports if type(port) is PublishedPort])
+    for ports in zip(*published, strict=False):
+        lines: list[LineToWrite] = []
+        for broker, port in zip(brokers, ports, strict=True):
+            added = added_listener(file, broker, listener, ("EXTERNAL", "HOST"), OUTSIDE_PORT)
+            if added is None or port.host_port is None:
+                break
+            lines += added.lines(Address("localhost", port.host_port))
+            lines.append(port_line(broker, port, port.host_port, added.port))
+        else:
             remedy = "give clients on the machine a listener of their own"
-            yield RemedyLines(remedy, (*lines, moved), is_choice=True)
+            yield RemedyLines(remedy, tuple(lines), is_choice=True)
 
 
 def _readvertised(

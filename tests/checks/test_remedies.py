@@ -431,6 +431,27 @@ def test_brokers_that_advertise_the_machine_to_each_other_get_a_listener_between
     assert reported(text) == [("give other brokers a listener of their own", lines, True)] * 2
 
 
+def test_brokers_that_publish_a_containers_name_get_a_listener_each() -> None:
+    text, lines = "", []
+    for id, port in ((1, 9092), (2, 9094)):
+        text += with_zookeeper(
+            f"PLAINTEXT://kafka{id}:9092",
+            name=f"kafka{id}",
+            ports=f'"{port}:9092"',
+            BROKER_ID=id,
+        )
+        advertised = f"PLAINTEXT://kafka{id}:9092,EXTERNAL://localhost:{port}"
+        lines += [
+            f"kafka{id}: KAFKA_ADVERTISED_LISTENERS: {advertised}",
+            f"kafka{id}: KAFKA_LISTENERS: PLAINTEXT://:9092,EXTERNAL://0.0.0.0:19092",
+            f"kafka{id}: {MAP}: PLAINTEXT:PLAINTEXT,EXTERNAL:PLAINTEXT",
+            f"kafka{id}: ports: {port}:19092 in place of {port}:9092",
+        ]
+    assert [(shown, is_only) for _, shown, is_only in reported(text)] == [(lines, False)] * 2
+    without_port = text.replace('    ports: ["9094:9092"]\n', "")
+    assert [shown for _, shown, _ in reported(without_port)] == [[]]
+
+
 @pytest.mark.parametrize("most", [0, 3, 4, 7, 8, 11, 12, 40])
 def test_of_a_large_file_so_many_lines_are_tried(
     most: int, monkeypatch: pytest.MonkeyPatch
