@@ -9,6 +9,7 @@ from earshot.lint.model import FileReport, Mistake, Outcome, count_of, observed_
 from earshot.lint.source_lines import excerpt
 from earshot.listeners.listed import by_key
 from earshot.report.terminal import Terminal
+from earshot.rules.registry import LineToWrite
 from earshot.validation.terms import Verdict
 from earshot.visible import one_line
 
@@ -67,7 +68,8 @@ def _file(report: FileReport, outcome: Outcome, style: Terminal) -> Iterator[lis
         for mistake in report.mistakes
         if not mistake.ignored
     )
-    yield from (list(_block(mistakes, outcome, style)) for mistakes in groups.values())
+    shown: dict[tuple[LineToWrite, ...], str] = {}
+    yield from (list(_block(mistakes, outcome, style, shown)) for mistakes in groups.values())
     ignored = [mistake for mistake in report.mistakes if mistake.ignored]
     if ignored:
         yield [
@@ -76,22 +78,34 @@ def _file(report: FileReport, outcome: Outcome, style: Terminal) -> Iterator[lis
         ]
 
 
-def _block(mistakes: Sequence[Mistake], outcome: Outcome, style: Terminal) -> Iterator[str]:
+def _block(
+    mistakes: Sequence[Mistake],
+    outcome: Outcome,
+    style: Terminal,
+    shown: dict[tuple[LineToWrite, ...], str],
+) -> Iterator[str]:
+    """One block; ``shown`` are the lines to write of earlier ones, with their places."""
     first_mistake = mistakes[0]
+    place, lines = one_line(where(first_mistake)), first_mistake.finding.lines
+    earlier = shown.setdefault(lines, place) if len(lines) > 1 else place
     for mistake in mistakes:
         level = style.tint(mistake.level, _TINTS[mistake.level])
         rule_and_subject = f"{mistake.finding.rule}, {one_line(mistake.finding.subject)}"
         yield f"{one_line(where(mistake))}: {level} {rule_and_subject}"
     yield from excerpt(outcome.lines(first_mistake.place.file), first_mistake.place, style.width)
     width = max(map(len, _LABELS))
-    for label, fact in _facts(first_mistake):
+    for label, fact in _facts(first_mistake, "" if earlier == place else earlier):
         yield style.field(label, fact, width)
 
 
-def _facts(mistake: Mistake) -> tuple[tuple[str, str], ...]:
-    """The facts below a mistake's line, with their labels."""
+def _facts(mistake: Mistake, earlier: str = "") -> tuple[tuple[str, str], ...]:
+    """The facts below a mistake's line, with their labels.
+
+    ``earlier`` is the place of a mistake with the same lines to write, which are not repeated.
+    """
     finding = mistake.finding
-    lines_to_write = [("write" if not i else "", str(line)) for i, line in enumerate(finding.lines)]
+    texts = [f"the lines for {earlier}, above"] if earlier else map(str, finding.lines)
+    lines_to_write = [("write" if not i else "", text) for i, text in enumerate(texts)]
     facts = (observed_text(mistake), finding.expected, finding.remedy, finding.source)
     labelled_facts = [*zip(_LABELS, facts, strict=True)]
     return (*labelled_facts[:-1], *lines_to_write, labelled_facts[-1])

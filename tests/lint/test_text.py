@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from earshot.lint.model import FileReport, Place
+from earshot.lint.model import FileReport, Place, where
 from earshot.lint.text import text, unchecked
 from earshot.report.terminal import Terminal
 from earshot.rules.registry import LineToWrite
@@ -69,6 +69,11 @@ def test_each_line_to_write_has_its_own() -> None:
         "            ui: command: a:1 in place of b:1\n"
         "  source    "
     ) in output
+    later = replace(written, place=Place("compose.yml", 3, 7))
+    other = replace(later, finding=replace(later.finding, observed="advertises 0.0.0.0 too"))
+    output = text(outcome(FileReport("compose.yml", "Compose file", (written, other))))
+    assert output.count("ui: command") == 1
+    assert f"\n  write     the lines for {where(written)}, above\n" in output
     assert written.finding.fix == (
         "advertise localhost; "
         "write kafka: KAFKA_LISTENERS: A://:1; ui: command: a:1 in place of b:1"
