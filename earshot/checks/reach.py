@@ -21,7 +21,7 @@ from earshot.topology.container import HOST_NETWORK, Container, JoinedNetwork
 from earshot.topology.model import Deployment
 from earshot.topology.names import HOST, OUTSIDE
 from earshot.topology.walk import broker_connection
-from earshot.topology.ways import Answer, Hop, Stage
+from earshot.topology.ways import Answer, Hop, HopKind
 
 _CLIENT = "the client"
 """A place; no container's name has a blank."""
@@ -79,7 +79,7 @@ def _forwarded(node: Node, name: str) -> BrokerHops | None:
     if listener is None or not listener.forwarded:
         return None
     why = f"{listener.host} forwards to brokers, which only the validation can see"
-    return listener.advertised if listener.known else None, (Hop(Stage.WAY, Answer.UNKNOWN, why),)
+    return listener.advertised if listener.known else None, (Hop(HopKind.WAY, Answer.UNKNOWN, why),)
 
 
 def _worst(broker_hops: Sequence[BrokerHops]) -> tuple[Answer, str]:

@@ -13,7 +13,7 @@ from earshot.names.kinds import NameKind, kind_of
 from earshot.names.reachability import TABLE, Expectation, outlook
 from earshot.placement import PlacementPlan
 from earshot.placements import ClientLocation
-from earshot.topology.ways import Answer, Hop, Stage
+from earshot.topology.ways import Answer, Hop, HopKind
 
 _ANSWERS = {
     Expectation.YES: Answer.YES,
@@ -34,7 +34,7 @@ def hops_in_cloud(
     listener = node.listener(name)
     if listener is None:
         why = f"broker {node.id} has no listener of that name"
-        return None, (Hop(Stage.RESOLVE, Answer.NO, why),)
+        return None, (Hop(HopKind.RESOLVE, Answer.NO, why),)
     if isinstance(place, ConnectedVpc):
         hops = [_resolved_in(planned, place, node, listener)]
         ways = [_admitted(cloud, node, listener, [ip_network(place.cidr)]), _routed(place)]
@@ -49,9 +49,9 @@ def hops_in_cloud(
 def _routed(vpc: ConnectedVpc) -> Hop:
     routes = "routes lead to the brokers and back"
     if vpc.is_routed:
-        return Hop(Stage.WAY, Answer.YES, routes)
+        return Hop(HopKind.WAY, Answer.YES, routes)
     answer = Answer.UNKNOWN if vpc.is_routed is None else Answer.NO
-    return Hop(Stage.WAY, answer, f"nothing says that {routes}")
+    return Hop(HopKind.WAY, answer, f"nothing says that {routes}")
 
 
 def _resolved_in(planned: PlacementPlan, vpc: ConnectedVpc, node: Node, listener: Listener) -> Hop:
@@ -60,7 +60,7 @@ def _resolved_in(planned: PlacementPlan, vpc: ConnectedVpc, node: Node, listener
     if vpc.zone and is_in_zone and vpc.is_associated is not None:
         verb = "is" if vpc.is_associated else "is not"
         answer = Answer.YES if vpc.is_associated else Answer.NO
-        return Hop(Stage.RESOLVE, answer, f"the private zone {vpc.zone} {verb} associated")
+        return Hop(HopKind.RESOLVE, answer, f"the private zone {vpc.zone} {verb} associated")
     return _by_kind(planned, ClientLocation.PEERED_VPC, node, listener)
 
 
@@ -71,7 +71,7 @@ def _resolved(
     host = str(listener.host)
     scope = Scope.EXTERNAL if location is ClientLocation.OUTSIDE else Scope.INTERNAL
     if declared := cloud.declared.get((listener.name, scope, host)):
-        return Hop(Stage.RESOLVE, Answer.YES, declared.why)
+        return Hop(HopKind.RESOLVE, Answer.YES, declared.why)
     return _by_kind(planned, location, node, listener)
 
 
@@ -87,7 +87,9 @@ def _by_kind(
         kind = NameKind.EC2_PRIVATE
     host_text = host.strip("()").removesuffix(": not known yet")
     return Hop(
-        Stage.RESOLVE, _ANSWERS[outlook(kind, location).reaches], f"{host_text}: {TABLE[kind].note}"
+        HopKind.RESOLVE,
+        _ANSWERS[outlook(kind, location).reaches],
+        f"{host_text}: {TABLE[kind].note}",
     )
 
 
@@ -98,7 +100,7 @@ def _admits_clients(cloud: Cloud, location: ClientLocation, node: Node, listener
         cloud.clients.internal if inside else cloud.clients.external
     )
     if not sources:
-        return Hop(Stage.WAY, Answer.NO, "no clients beyond the VPC are named")
+        return Hop(HopKind.WAY, Answer.NO, "no clients beyond the VPC are named")
     return _admitted(cloud, node, listener, sources)
 
 
@@ -109,5 +111,5 @@ def _admitted(
     sources = SourceSet(rule.source for rule in rules if rule.opens(port))
     if closed := [client for client in clients if not sources.has(client)]:
         why = f"no security group opens port {port} to {', '.join(map(str, closed))}"
-        return Hop(Stage.WAY, Answer.NO, why)
-    return Hop(Stage.WAY, Answer.YES, f"security groups open port {port} to them")
+        return Hop(HopKind.WAY, Answer.NO, why)
+    return Hop(HopKind.WAY, Answer.YES, f"security groups open port {port} to them")

@@ -25,7 +25,7 @@ from earshot.topology.broker import Bootstrap, Broker, Endpoint
 from earshot.topology.container import PublishedPort, is_loopback
 from earshot.topology.model import Deployment
 from earshot.topology.walk import bootstrap_connections, failing_hop_to
-from earshot.topology.ways import Answer, Stage
+from earshot.topology.ways import Answer, HopKind
 
 INTERNAL_PORT = 29092
 OUTSIDE_PORT = 19092
@@ -128,7 +128,7 @@ def _is_misunderstood(deployment: Deployment, client: Bootstrap) -> bool:
     """Whether the client reaches a listener with another protocol."""
     connections = bootstrap_connections(deployment, client)
     hops = (hop for connection in connections for hop in connection.hops)
-    return any(hop.stage is Stage.PROTOCOL and hop.answer is Answer.NO for hop in hops)
+    return any(hop.kind is HopKind.PROTOCOL and hop.answer is Answer.NO for hop in hops)
 
 
 def _between_brokers(file: CheckedFile, broker: Broker, listener: str) -> Iterator[RemedyLines]:

@@ -106,4 +106,4 @@ def _lines(client_walk: Walk) -> Iterator[str]:
 
 def _hops(hops: Sequence[Hop], indent: str) -> Iterator[str]:
     for hop in hops:
-        yield f"{indent}{hop.stage:<9}{hop.answer:<8}{hop.because}"
+        yield f"{indent}{hop.kind:<9}{hop.answer:<8}{hop.because}"

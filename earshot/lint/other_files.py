@@ -26,7 +26,7 @@ from earshot.rules.kl002_kafka import redpanda_refusals
 from earshot.rules.registry import Finding
 from earshot.sources.image_settings import hidden_variables
 from earshot.sources.kubernetes import Manifest, misshapen_pods, read_manifest
-from earshot.sources.open_listeners import LISTENER_KEYS, open_listeners
+from earshot.sources.open_listeners import open_listeners
 from earshot.sources.pod_variables import Keys
 from earshot.sources.redpanda import listeners_in
 from earshot.sources.substitution import Variables, read_env_file
@@ -189,19 +189,13 @@ def _unknown_in_pods(manifest: Manifest) -> Iterator[str]:
         container = broker.service.container
         for setting in container.unknown:
             yield f"container {broker.name}: {setting} could not be read"
-        hidden = [
-            name for name in hidden_variables(container) if name not in broker.early_references
+        missing = [
+            name
+            for name in hidden_variables(container)
+            if name in hidden_in_replicas.get(broker.name, {name})
+            and name not in broker.early_references
         ]
-        of_pod = [
-            name for name in hidden if name not in hidden_in_replicas.get(broker.name, hidden)
-        ]
-        if missing := [name for name in hidden if name not in of_pod]:
+        if missing:
             yield f"container {broker.name}: the file does not contain the value of " + ", ".join(
                 missing
             )
-        for name in of_pod:
-            if container.property_of(name) in LISTENER_KEYS:
-                yield (
-                    f"container {broker.name}: {name} contains the name of the pod, and is "
-                    "checked for other brokers, not for clients"
-                )

@@ -25,7 +25,7 @@ from earshot.topology.walk import (
     broker_connections,
     failing,
 )
-from earshot.topology.ways import Answer, Failure, Stage, Trace
+from earshot.topology.ways import Answer, Failure, HopKind, Trace
 
 _PROTOCOL = "the client's security.protocol"
 
@@ -36,7 +36,7 @@ class _FailedConnection:
 
     service: str
     listener: str
-    stage: Stage
+    hop: HopKind
     problem: str
     is_certain: bool
 
@@ -141,7 +141,7 @@ def _protocol_mismatches(
         lost = all(entry.answer is Answer.NO for entry in entries)
         for entry in entries:
             hop, reached = failing(entry.hops), entry.trace.reached
-            if reached and hop and hop.stage is Stage.PROTOCOL:
+            if reached and hop and hop.kind is HopKind.PROTOCOL:
                 key = (reached.broker.service, reached.endpoint.name, reached.endpoint.protocol)
                 settings = (client.protocol_setting, client.setting)
                 mismatches.append(((key, client.protocol, settings, lost), client.service))
@@ -248,18 +248,18 @@ def _failures(
         else:
             host = trace.address.host
             problem = f"sent on to {trace.address}: {hop.because}"
-            if hop.stage is Stage.BROKER:
+            if hop.kind is HopKind.BROKER:
                 continue  # KL016 reports another broker's address
-            if hop.stage is Stage.PROTOCOL and (
+            if hop.kind is HopKind.PROTOCOL and (
                 connection.hops[-1].answer is Answer.NO
                 or connection.listener == connection.broker.inter_broker
             ):
                 continue  # KL016 reports another broker's address, and another protocol
-            if hop.stage is Stage.SOCKET and ip_of(host) is not None and "published on" in problem:
+            if hop.kind is HopKind.SOCKET and ip_of(host) is not None and "published on" in problem:
                 continue  # KL017 reports the published address
             is_certain = deployment.is_certain(trace, connection.broker)
         yield _FailedConnection(
-            connection.broker.service, connection.listener, hop.stage, problem, is_certain
+            connection.broker.service, connection.listener, hop.kind, problem, is_certain
         )
 
 
@@ -278,7 +278,7 @@ def _wrong_address(
             "and give clients elsewhere a listener of their own"
         )
     inputs = "advertised.listeners"
-    if failed.stage is Stage.PROTOCOL:
+    if failed.hop is HopKind.PROTOCOL:
         expected, inputs = "one protocol on all brokers", "listener.security.protocol.map"
         remedy = f"map {listener} to one protocol on all brokers of the cluster"
     return RULE.finding(

@@ -12,7 +12,7 @@ from earshot.topology.container import is_loopback
 from earshot.topology.model import Deployment
 from earshot.topology.names import Unknown
 from earshot.topology.walk import failing_hop_to, may_resolve
-from earshot.topology.ways import Stage
+from earshot.topology.ways import HopKind
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
@@ -130,7 +130,7 @@ def _reason(deployment: Deployment, client: Broker, broker: Broker, address: Add
     Empty at a third broker's address, which `_shared_addresses` reports.
     """
     hop = failing_hop_to(deployment, client.service, address, broker)
-    if hop is None or (hop.stage is Stage.BROKER and not is_loopback(address.host)):
+    if hop is None or (hop.kind is HopKind.BROKER and not is_loopback(address.host)):
         return ""
     return hop.because
 

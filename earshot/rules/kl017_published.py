@@ -18,7 +18,7 @@ from earshot.topology.container import HiddenPort, PublishedPort, is_loopback
 from earshot.topology.model import Deployment
 from earshot.topology.names import Unknown, is_gateway
 from earshot.topology.walk import PublishedListener, failing, published_listeners
-from earshot.topology.ways import Failure, Stage
+from earshot.topology.ways import Failure, HopKind
 
 _OWN_ADDRESS = re.compile(r"(?<!-)\bhostname\b|\bip\b|\bifconfig\b|/etc/hosts|\bgetent\b")
 """A shell command that may print the container's own name or address."""
@@ -50,7 +50,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
 def _walk_findings(deployment: Deployment, walk: PublishedListener) -> Iterator[Finding]:
     """The first failing hop of one walk; `kl017_container_names` checks names."""
     hop = failing(walk.hops)
-    if hop is not None and hop.stage is Stage.WAY:
+    if hop is not None and hop.kind is HopKind.WAY:
         yield _internal_network(walk)
     elif hop is not None and is_loopback(walk.endpoint.bind.host):
         yield _bound_to_loopback(walk)

@@ -13,9 +13,9 @@ from earshot.topology.ways import (
     Answer,
     Failure,
     Hop,
+    HopKind,
     Leg,
     Outcome,
-    Stage,
     blocked_leg,
     socket_leg,
     unknown_leg,
@@ -109,15 +109,15 @@ class PodWays:
             return leg
         fact = f"whether {pod.workload} becomes ready: its probe asks port {unanswered}"
         if service.is_headless:  # without a ready pod its name has no address
-            return replace(leg, hops=(Hop(Stage.RESOLVE, Answer.UNKNOWN, fact), *leg.hops))
+            return replace(leg, hops=(Hop(HopKind.RESOLVE, Answer.UNKNOWN, fact), *leg.hops))
         return leg.depending_on(fact)
 
     def way_to_pod(self, pod: Pod, port: int, place: str, *, loopback: bool = False) -> Leg:
         """The way to ``port`` of ``pod``, whichever its replica."""
         is_own = place in pod.containers
-        way = Hop(Stage.WAY, Answer.YES, "the pod itself" if is_own else f"to {pod.workload}")
+        way = Hop(HopKind.WAY, Answer.YES, "the pod itself" if is_own else f"to {pod.workload}")
         if not pod.is_one and not loopback:
-            way = Hop(Stage.WAY, Answer.UNKNOWN, f"which pod of {pod.workload} it is")
+            way = Hop(HopKind.WAY, Answer.UNKNOWN, f"which pod of {pod.workload} it is")
         end, why = self._listens(pod, port, place, loopback=loopback)
         if end is Failure.REFUSED and is_own:
             end, why = Failure.SELF, f"it is the client itself, and {why}"

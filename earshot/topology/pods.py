@@ -25,8 +25,8 @@ from earshot.topology.ways import (
     Answer,
     Failure,
     Hop,
+    HopKind,
     Leg,
-    Stage,
     Trace,
     best_trace,
     blocked_leg,
@@ -334,9 +334,9 @@ class PodDeployment(Deployment):
             return unresolved_trace(address, why, doubt)
         if ip_of(host) is None and address.host != NODE:
             return unknown_trace(address, f"what {host} means to other DNS servers")
-        resolved = Hop(Stage.RESOLVE, Answer.UNKNOWN, doubt)
+        resolved = Hop(HopKind.RESOLVE, Answer.UNKNOWN, doubt)
         if address.host == NODE:
-            resolved, doubt = Hop(Stage.RESOLVE, Answer.YES, "the address of any node"), ""
+            resolved, doubt = Hop(HopKind.RESOLVE, Answer.YES, "the address of any node"), ""
         legs = self._pod_ways.by_node_port.get(address.port)
         if legs is None:
             ports = ", ".join(map(str, self._pod_ways.by_node_port))
@@ -358,4 +358,4 @@ def other_pod(namespace: str) -> str:
 
 
 def _trace(address: Address, because: str, legs: Sequence[Leg]) -> Trace:
-    return best_trace(address, Hop(Stage.RESOLVE, Answer.YES, because), legs)
+    return best_trace(address, Hop(HopKind.RESOLVE, Answer.YES, because), legs)

@@ -16,7 +16,7 @@ from earshot.topology.ways import (
     Answer,
     Failure,
     Hop,
-    Stage,
+    HopKind,
     Trace,
     best_trace,
     unknown_leg,
@@ -131,12 +131,14 @@ def broker_connection(
     endpoint = broker.named(listener)
     if endpoint is None and broker.endpoints:
         why = f"{broker.service} has no listener of that name"
-        return BrokerConnection(broker, listener, None, (Hop(Stage.RESOLVE, Answer.NO, why),))
+        return BrokerConnection(broker, listener, None, (Hop(HopKind.RESOLVE, Answer.NO, why),))
     if endpoint is None or endpoint.advertised is None:
         fact = f"what {broker.service} advertises for {listener}"
         if endpoint is not None and endpoint.template is not None:
             fact = f"which host {endpoint.template} has: {broker.service} advertises it"
-        return BrokerConnection(broker, listener, None, (Hop(Stage.RESOLVE, Answer.UNKNOWN, fact),))
+        return BrokerConnection(
+            broker, listener, None, (Hop(HopKind.RESOLVE, Answer.UNKNOWN, fact),)
+        )
     trace = _trace_to(deployment, client.service, broker, endpoint.advertised)
     hops = trace.hops
     if trace.reached:
@@ -153,7 +155,7 @@ def _trace_to(deployment: Deployment, place: str, broker: Broker, advertised: Ad
         return _trace_by_fixed_address(deployment, place, broker, advertised)
     because = f"it is the address of the container {broker.service}"
     legs = [unknown_leg(ROUTE_TO_CONTAINERS)]
-    return best_trace(advertised, Hop(Stage.RESOLVE, Answer.YES, because), legs)
+    return best_trace(advertised, Hop(HopKind.RESOLVE, Answer.YES, because), legs)
 
 
 def _trace_by_fixed_address(
@@ -192,12 +194,12 @@ def _broker_hop(place: str, broker: Broker, trace: Trace) -> Hop:
     """Whether the reached broker is ``broker``."""
     reached = trace.reached_services
     if reached == {broker.service}:
-        return Hop(Stage.BROKER, Answer.YES, f"it is {broker.service}")
+        return Hop(HopKind.BROKER, Answer.YES, f"it is {broker.service}")
     if broker.service in reached:
         fact = f"which of {', '.join(sorted(reached))} answers: all have the name"
-        return Hop(Stage.BROKER, Answer.UNKNOWN, fact)
+        return Hop(HopKind.BROKER, Answer.UNKNOWN, fact)
     reached_names = "the client itself" if reached == {place} else ", ".join(sorted(reached))
-    return Hop(Stage.BROKER, Answer.NO, f"it is {reached_names} and not {broker.service}")
+    return Hop(HopKind.BROKER, Answer.NO, f"it is {reached_names} and not {broker.service}")
 
 
 def _protocol_hop(client: Bootstrap, arrival: ReachedListener) -> Hop:
@@ -205,14 +207,14 @@ def _protocol_hop(client: Bootstrap, arrival: ReachedListener) -> Hop:
     name, protocol = arrival.endpoint.name, arrival.endpoint.protocol
     if protocol is None:
         fact = f"which security protocol {name} of {arrival.broker.service} speaks"
-        return Hop(Stage.PROTOCOL, Answer.UNKNOWN, fact)
+        return Hop(HopKind.PROTOCOL, Answer.UNKNOWN, fact)
     if client.protocol is None:
         fact = f"which security protocol the client speaks: {name} speaks {protocol}"
-        return Hop(Stage.PROTOCOL, Answer.UNKNOWN, fact)
+        return Hop(HopKind.PROTOCOL, Answer.UNKNOWN, fact)
     if client.protocol == protocol:
-        return Hop(Stage.PROTOCOL, Answer.YES, f"both speak {protocol}")
+        return Hop(HopKind.PROTOCOL, Answer.YES, f"both speak {protocol}")
     why = f"the client speaks {client.protocol}, {name} is {protocol}"
-    return Hop(Stage.PROTOCOL, Answer.NO, why)
+    return Hop(HopKind.PROTOCOL, Answer.NO, why)
 
 
 def clients_by_published_ports(deployment: Deployment) -> Iterator[Bootstrap]:

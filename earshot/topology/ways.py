@@ -39,8 +39,8 @@ class Failure(StrEnum):
     NO_WAY = "no way there"
 
 
-class Stage(StrEnum):
-    """The hops of a walk, in their order."""
+class HopKind(StrEnum):
+    """The kinds of hops of a walk, in their order."""
 
     RESOLVE = "resolve"
     WAY = "way"
@@ -61,7 +61,7 @@ class Answer(StrEnum):
 class Hop:
     """One step of a walk; ``because`` is the reason, or the unknown fact."""
 
-    stage: Stage
+    kind: HopKind
     answer: Answer
     because: str
 
@@ -108,20 +108,22 @@ class Leg:
         """The same leg, with a way that also depends on the unknown ``fact``."""
         way, *rest = self.hops
         is_sure = way.answer is Answer.YES
-        return replace(self, hops=(Hop(Stage.WAY, Answer.UNKNOWN, fact) if is_sure else way, *rest))
+        return replace(
+            self, hops=(Hop(HopKind.WAY, Answer.UNKNOWN, fact) if is_sure else way, *rest)
+        )
 
 
 def unknown_trace(address: Address, fact: str) -> Trace:
     """The trace of a host whose meaning depends on ``fact``."""
     end = Unknown(fact)
-    return Trace(address, (Hop(Stage.RESOLVE, Answer.UNKNOWN, fact),), end, (end,))
+    return Trace(address, (Hop(HopKind.RESOLVE, Answer.UNKNOWN, fact),), end, (end,))
 
 
 def unresolved_trace(
     address: Address, because: str, doubt: str = "", end: Failure = Failure.NOWHERE
 ) -> Trace:
     """The trace of a host that leads nowhere, or to the client itself."""
-    return Trace(address, (Hop(Stage.RESOLVE, Answer.NO, because),), end, (end,), doubt)
+    return Trace(address, (Hop(HopKind.RESOLVE, Answer.NO, because),), end, (end,), doubt)
 
 
 def best_trace(address: Address, resolved: Hop, legs: Sequence[Leg], doubt: str = "") -> Trace:
@@ -138,18 +140,18 @@ def best_trace(address: Address, resolved: Hop, legs: Sequence[Leg], doubt: str 
 
 def unknown_leg(fact: str) -> Leg:
     """A leg whose way depends on ``fact``."""
-    return Leg(Unknown(fact), (Hop(Stage.WAY, Answer.UNKNOWN, fact),))
+    return Leg(Unknown(fact), (Hop(HopKind.WAY, Answer.UNKNOWN, fact),))
 
 
 def blocked_leg(end: Failure, because: str) -> Leg:
     """A leg without a way."""
-    return Leg(end, (Hop(Stage.WAY, Answer.NO, because),))
+    return Leg(end, (Hop(HopKind.WAY, Answer.NO, because),))
 
 
 def socket_leg(way: Hop, end: Outcome, because: str) -> Leg:
     """A leg that ends at a socket."""
     answers = {ReachedListener: Answer.YES, Unknown: Answer.UNKNOWN}
-    return Leg(end, (way, Hop(Stage.SOCKET, answers.get(type(end), Answer.NO), because)))
+    return Leg(end, (way, Hop(HopKind.SOCKET, answers.get(type(end), Answer.NO), because)))
 
 
 def unknown_socket(fact: str) -> tuple[Outcome, str]:
@@ -171,8 +173,8 @@ class Ways:
         """Traces ``address`` from ``place``: a service, `HOST` or `OUTSIDE`."""
         if (right := corrected_address(address)) is not None:
             why = f"a broker of Amazon MSK with this name listens at {right.port} instead"
-            resolved = Hop(Stage.RESOLVE, Answer.YES, f"{address.host} is a broker of Amazon MSK")
-            refused = Leg(Failure.REFUSED, (Hop(Stage.SOCKET, Answer.NO, why),))
+            resolved = Hop(HopKind.RESOLVE, Answer.YES, f"{address.host} is a broker of Amazon MSK")
+            refused = Leg(Failure.REFUSED, (Hop(HopKind.SOCKET, Answer.NO, why),))
             return best_trace(address, resolved, [refused])
         meant = self._names.resolve(place, address.host)
         if isinstance(meant, Unknown):
@@ -180,7 +182,7 @@ class Ways:
         if isinstance(meant, UnresolvedName):
             return unresolved_trace(address, meant.because)
         answer = Answer.UNKNOWN if meant.doubt else Answer.YES
-        resolved = Hop(Stage.RESOLVE, answer, meant.doubt or meant.because)
+        resolved = Hop(HopKind.RESOLVE, answer, meant.doubt or meant.because)
         owner = self._names.owner(place)
         legs = [self._leg(owner, target, address.port) for target in meant.targets]
         return best_trace(address, resolved, legs, meant.doubt)
@@ -202,7 +204,7 @@ class Ways:
             return leg
         if isinstance(target, Loopback):
             if place == OUTSIDE:
-                way = Hop(Stage.WAY, Answer.YES, "the loopback of that machine")
+                way = Hop(HopKind.WAY, Answer.YES, "the loopback of that machine")
                 return socket_leg(way, Failure.SELF, NO_BROKER_IN_CLIENT)
             if at_machine:
                 return self._on_machine(port, target.address, is_loopback_way=True)
@@ -231,7 +233,7 @@ class Ways:
         end, why = self._listens(service, port, from_itself, network, loopback)
         if end is Failure.REFUSED and from_itself:
             end, why = Failure.SELF, f"it is the client itself, and {why}"
-        return socket_leg(Hop(Stage.WAY, Answer.YES, to), end, why)
+        return socket_leg(Hop(HopKind.WAY, Answer.YES, to), end, why)
 
     def _listens(
         self, service: str, port: int, from_itself: bool, network: str, loopback: str | None
@@ -284,7 +286,7 @@ class Ways:
     def _on_machine(self, port: int, address: str, *, is_loopback_way: bool) -> Leg:
         """The leg to a port of the machine, by its loopback or another address."""
         via = address or ("loopback" if is_loopback_way else "the address that containers use")
-        way = Hop(Stage.WAY, Answer.YES, f"{via} of the machine")
+        way = Hop(HopKind.WAY, Answer.YES, f"{via} of the machine")
         loopback = address if is_loopback_way else None
         for name in (*self._on_host_network.get(port, ()), *self._on_host_network.get(None, ())):
             end, why = self._listens(name, port, True, address, loopback)
@@ -317,7 +319,7 @@ class Ways:
         """The leg through a published port into the container."""
         if self._containers[name].is_cut_off:
             return blocked_leg(Failure.NO_WAY, f"{port} of {name}, whose networks are internal")
-        way = Hop(Stage.WAY, Answer.YES, f"{via} of the machine, published port {port} of {name}")
+        way = Hop(HopKind.WAY, Answer.YES, f"{via} of the machine, published port {port} of {name}")
         networks = [network for network in self._containers[name].networks if not network.internal]
         network = networks[0].name if len(networks) == 1 else ""
         return socket_leg(way, *self._listens(name, port.container_port, False, network, None))

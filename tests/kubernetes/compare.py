@@ -16,7 +16,7 @@ from earshot.topology.container import is_loopback
 from earshot.topology.names import OUTSIDE, Unknown
 from earshot.topology.pods import NODE, PodDeployment, other_pod
 from earshot.topology.walk import walk, worst
-from earshot.topology.ways import Answer, Stage, Trace
+from earshot.topology.ways import Answer, HopKind, Trace
 from earshot.yaml_reading.document import read_yaml_documents
 from tests.kubernetes.api import Object
 from tests.kubernetes.generate import OTHER, Topology, replicas_of
@@ -191,14 +191,14 @@ def _compare(
 ) -> None:
     """Compares one trace: the resolved addresses, and the listeners that answer."""
     trace = view.model.trace(place, Address(*address))
-    model_text = f"model {[f'{hop.stage} {hop.answer}: {hop.because}' for hop in trace.hops]}"
+    model_text = f"model {[f'{hop.kind} {hop.answer}: {hop.because}' for hop in trace.hops]}"
     observed_text = f"saw {probe.error or dict(probe.greetings)}"
     if (wrong := _resolved(running, view, place, trace, probe)) is True:
         outcome.differences.append(
             f"resolve: {place} -> {trace.address}: {model_text}; {observed_text}"
         )
     elif wrong is False:
-        outcome.agreed[Stage.RESOLVE] += 1
+        outcome.agreed[HopKind.RESOLVE] += 1
     greeted = _greeted_listeners(view, probe)
     arrivals = {
         f"{end.broker.service} {end.endpoint.name}"
@@ -230,7 +230,7 @@ def _resolved(
 ) -> bool | None:
     """True if the name does not resolve as the model predicts; None if unknown."""
     resolution, host = (
-        worst(hop for hop in trace.hops if hop.stage is Stage.RESOLVE),
+        worst(hop for hop in trace.hops if hop.kind is HopKind.RESOLVE),
         trace.address.host,
     )
     if resolution is Answer.UNKNOWN or host == NODE:
@@ -274,7 +274,7 @@ def _compare_walks(
                     arrives = greeted == {second_connection.broker.service}
                     # a place greets, and speaks no security protocol
                     expected = worst(
-                        hop for hop in second_connection.hops if hop.stage is not Stage.PROTOCOL
+                        hop for hop in second_connection.hops if hop.kind is not HopKind.PROTOCOL
                     )
                     if expected is Answer.UNKNOWN:
                         outcome.unknown["walk: " + _generic(cause_of(second_connection.hops))] += 1

@@ -22,7 +22,7 @@ from earshot.topology.names import (
     UnresolvedName,
 )
 from earshot.topology.walk import walk, worst
-from earshot.topology.ways import Answer, Failure, Hop, Stage, Trace
+from earshot.topology.ways import Answer, Failure, Hop, HopKind, Trace
 from tests.topologies.engine import ProbeResult, Running
 from tests.topologies.generate import Topology
 
@@ -88,7 +88,7 @@ def compare_with_model(running: Running) -> Outcome:
                 arrives = bool(broker_greetings) and broker_greetings == greeted
                 # a place greets, and speaks no security protocol
                 expected = worst(
-                    hop for hop in second_connection.hops if hop.stage is not Stage.PROTOCOL
+                    hop for hop in second_connection.hops if hop.kind is not HopKind.PROTOCOL
                 )
                 if expected is Answer.UNKNOWN:
                     outcome.unknown["walk: " + cause_of(second_connection.hops)] += 1
@@ -144,12 +144,12 @@ def end_of(
 ) -> None:
     """Compare what ``trace`` predicts; ``resolved``: its first hop is as predicted."""
     trace_text = f"{place or 'HOST'} -> {trace.address}"
-    model_text = f"model {[f'{hop.stage} {hop.answer}: {hop.because}' for hop in trace.hops]}"
+    model_text = f"model {[f'{hop.kind} {hop.answer}: {hop.because}' for hop in trace.hops]}"
     observed_text = f"saw {probe.error or dict(probe.greetings)}"
     if resolved is False:
         outcome.differences.append(f"resolve: {trace_text}: {model_text}; {observed_text}")
     elif resolved is True:
-        outcome.agreed[Stage.RESOLVE] += 1
+        outcome.agreed[HopKind.RESOLVE] += 1
     greeted = {greeting for greeting in probe.greetings.values() if greeting}
     arrivals = {
         f"{end.broker.service} {end.endpoint.name}"

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from earshot.topology.walk import walk, worst
-from earshot.topology.ways import Answer, Stage
+from earshot.topology.ways import Answer, HopKind
 from tests.topologies.compare import Outcome, cause_of, model_of, text_of
 from tests.topologies.engine import READY_SECONDS, Running
 from tests.topologies.generate import Document, Maker, Topology
@@ -150,7 +150,7 @@ def compare_with_kafka(running: Running) -> Outcome:
             *(second_connection.hops if second_connection is not None else ()),
         )
         # kcat speaks PLAINTEXT, as all listeners here: the file need not say so
-        expected = worst(hop for hop in hops if hop.stage is not Stage.PROTOCOL)
+        expected = worst(hop for hop in hops if hop.kind is not HopKind.PROTOCOL)
         if second_connection is None and expected is Answer.YES:
             expected = Answer.NO  # a controller answers no client
         if expected is Answer.UNKNOWN:
@@ -159,7 +159,7 @@ def compare_with_kafka(running: Running) -> Outcome:
             broker = second_connection.broker.service if second_connection else "any broker"
             outcome.differences.append(
                 f"record of {service} by {connection.trace.address} to {broker}: model {expected},"
-                f" {[f'{hop.stage} {hop.answer}: {hop.because}' for hop in hops]};"
+                f" {[f'{hop.kind} {hop.answer}: {hop.because}' for hop in hops]};"
                 f" {'arrived' if arrives else 'did not arrive'}"
             )
         else:

@@ -14,7 +14,7 @@ from earshot.listeners.address import Address
 from earshot.topology.broker import Broker, ReachedListener
 from earshot.topology.model import Deployment
 from earshot.topology.names import HOST, NO_NETWORK, OUTSIDE
-from earshot.topology.ways import Answer, Failure, Hop, Stage, Trace
+from earshot.topology.ways import Answer, Failure, Hop, HopKind, Trace
 from tests.topologies.compare import (
     Address_,
     Outcome,
@@ -129,7 +129,7 @@ def _trace(
         return None
     container = own_side.model.containers.get(own_side.model.names.owner(place))
     if container is not None and (container.is_cut_off or container.network_mode == NO_NETWORK):
-        hop = Hop(Stage.WAY, Answer.NO, "the client has no way out of its networks")
+        hop = Hop(HopKind.WAY, Answer.NO, "the client has no way out of its networks")
         return Trace(at, (hop,), Failure.NO_WAY)
     return other_side.model.trace(OUTSIDE, Address(other_side.machine, at.port))
 

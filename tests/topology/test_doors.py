@@ -12,7 +12,7 @@ from earshot.topology.broker import ReachedListener
 from earshot.topology.model import Deployment
 from earshot.topology.names import HOST, Unknown
 from earshot.topology.walk import Walk, walk
-from earshot.topology.ways import Answer, Outcome, Stage
+from earshot.topology.ways import Answer, HopKind, Outcome
 from tests.topologies.compare import model_of, text_of
 from tests.topologies.engine import bindings
 from tests.topologies.generate import Document, Topology, topology
@@ -125,11 +125,9 @@ def test_the_same_walks(seed: int) -> None:
     assert walks[0] == walks[1]
 
 
-def hops(client_walk: Walk) -> list[tuple[Stage, Answer]]:
+def hops(client_walk: Walk) -> list[tuple[HopKind, Answer]]:
     hops_to_brokers = (
         connection.hops for entrance in client_walk.connections for connection in entrance.sent
     )
     all_hops = (*(connection.hops for connection in client_walk.connections), *hops_to_brokers)
-    return [
-        (hop.stage, hop.answer) for hops_of_connection in all_hops for hop in hops_of_connection
-    ]
+    return [(hop.kind, hop.answer) for hops_of_connection in all_hops for hop in hops_of_connection]

@@ -11,7 +11,7 @@ from earshot.topology.broker import Broker, Endpoint, ReachedListener
 from earshot.topology.container import Container, JoinedNetwork, PublishedPort
 from earshot.topology.model import Deployment
 from earshot.topology.names import HOST, OUTSIDE, Names, Unknown
-from earshot.topology.ways import Answer, Failure, Outcome, Stage
+from earshot.topology.ways import Answer, Failure, HopKind, Outcome
 
 BACK = JoinedNetwork("back", ("kafka", "broker"), "172.30.0.2")
 KAFKA = Container(
@@ -382,18 +382,18 @@ def test_a_name_of_docker_desktop_is_in_doubt() -> None:
 @pytest.mark.parametrize(
     ("networks", "binds", "hops"),
     [
-        ((BACK,), ":9092", [(Stage.WAY, Answer.YES), (Stage.SOCKET, Answer.YES)]),
-        ((BACK,), "127.0.0.1:9092", [(Stage.WAY, Answer.YES), (Stage.SOCKET, Answer.NO)]),
-        ((replace(BACK, internal=True),), ":9092", [(Stage.WAY, Answer.NO)]),
+        ((BACK,), ":9092", [(HopKind.WAY, Answer.YES), (HopKind.SOCKET, Answer.YES)]),
+        ((BACK,), "127.0.0.1:9092", [(HopKind.WAY, Answer.YES), (HopKind.SOCKET, Answer.NO)]),
+        ((replace(BACK, internal=True),), ":9092", [(HopKind.WAY, Answer.NO)]),
     ],
 )
 def test_through_a_port_that_docker_chooses(
-    networks: tuple[JoinedNetwork, ...], binds: str, hops: list[tuple[Stage, Answer]]
+    networks: tuple[JoinedNetwork, ...], binds: str, hops: list[tuple[HopKind, Answer]]
 ) -> None:
     port = PublishedPort(9092, None)
     kafka = replace(KAFKA, networks=networks, published=(port,))
     walked_hops = deployment_of(APP, kafka, binds).through("kafka", port)
-    assert [(hop.stage, hop.answer) for hop in walked_hops] == hops
+    assert [(hop.kind, hop.answer) for hop in walked_hops] == hops
 
 
 @pytest.mark.parametrize(
