@@ -87,14 +87,14 @@ def mistakes(manifest: Manifest) -> tuple[Finding, ...]:
     started = manifest.deployment(broken) if broken else deployment
     findings += evaluate(ClusterFacts(plan=None, deployment=started), rules_at(AppliedAt.PODS))
     all_findings = (*findings, *_between_nodes(manifest, broken, findings))
-    operated = {client.name for client in manifest.operated_clients}
+    made_by_strimzi = {client.name for client in manifest.strimzi_clients}
     return tuple(
-        _of_operated(finding) if finding.container in operated else finding
+        _of_strimzi_client(finding) if finding.container in made_by_strimzi else finding
         for finding in all_findings
     )
 
 
-def _of_operated(finding: Finding) -> Finding:
+def _of_strimzi_client(finding: Finding) -> Finding:
     """``finding`` about a client whose settings Strimzi writes."""
     remedy = finding.remedy
     if any(setting.endswith(TLS) for setting in finding.inputs):

@@ -127,12 +127,12 @@ def check_manifest(
     for resource, observed, allowed in misshapen_pods(documents):
         raise EarshotError(f"{file_name}: {resource}", observed=observed, allowed=allowed)
     containers = {container.name: container for container in manifest.containers}
-    operated = {client.name: client.path for client in manifest.operated_clients}
+    resource_paths = {client.name: client.path for client in manifest.strimzi_clients}
     mistakes: list[tuple[Finding, Iterable[Keys]]] = [
         (
             mistake,
-            of_resource(operated[mistake.resource], mistake)
-            if mistake.resource in operated
+            of_resource(resource_paths[mistake.resource], mistake)
+            if mistake.resource in resource_paths
             else of_container(containers[mistake.container], mistake),
         )
         for mistake in kubernetes.mistakes(manifest)

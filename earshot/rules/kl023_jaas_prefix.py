@@ -37,7 +37,7 @@ def objections(view: KafkaSettings) -> Iterator[Objection]:
 
 def _unused_mechanism(view: KafkaSettings, key: str, listener: str) -> Iterator[Objection]:
     prefix = f"{_PREFIX}{listener.lower()}."
-    enabled = view.values.get(f"{prefix}{ENABLED}") or view.text(ENABLED, "GSSAPI")
+    enabled = view.text(view.key_of(listener, ENABLED), "GSSAPI")
     own = [view.text(setting, "GSSAPI") for setting in (BETWEEN_BROKERS, TO_CONTROLLERS)]
     mechanisms = [text.strip().lower() for text in enabled.split(",")]
     mechanism = key.removeprefix(prefix).removesuffix(_SUFFIX.removeprefix("."))

@@ -16,10 +16,10 @@ from earshot.listeners.placeholders import is_known
 from earshot.sources.bootstraps import bootstraps, ports_of
 from earshot.sources.clusters import with_joined_clusters
 from earshot.sources.deployment import brokers_among, deployment
-from earshot.sources.operated import brokers_of, pods_of, services_of
 from earshot.sources.pod_variables import ConfigMap
 from earshot.sources.strimzi import read_strimzi
-from earshot.sources.strimzi_clients import OperatedClient, read_clients
+from earshot.sources.strimzi_clients import StrimziClient, read_clients
+from earshot.sources.strimzi_cluster import brokers_of, pods_of, services_of
 from earshot.sources.values import as_map, list_of, number_in, text_in
 from earshot.sources.workloads import (
     HIDDEN,
@@ -49,7 +49,7 @@ class Manifest:
     services: tuple[ClusterService, ...]
     replicas: tuple[PodContainer, ...] = ()
     kafkas: tuple[StrimziKafka, ...] = ()
-    operated_clients: tuple[OperatedClient, ...] = ()
+    strimzi_clients: tuple[StrimziClient, ...] = ()
     """Clients that Strimzi makes."""
 
     @property
@@ -84,7 +84,7 @@ class Manifest:
         ]
         brokers = deployment([broker.service for broker in started]).brokers
         brokers = _with_template_clusters(brokers, started)
-        operated = tuple(brokers_of(self.kafkas))
+        of_strimzi = tuple(brokers_of(self.kafkas))
         services = [container.service for container in self.containers]
         broker_names = [broker.name for broker in self.brokers]
         clients = {
@@ -94,19 +94,19 @@ class Manifest:
         pods = PodDeployment(
             {service.name: service.container for service in services}
             | {name: Container(name) for name in clients}
-            | {broker.service: broker.container for broker in operated}
-            | {client.name: Container(client.name) for client in self.operated_clients},
-            (*brokers, *operated),
+            | {broker.service: broker.container for broker in of_strimzi}
+            | {client.name: Container(client.name) for client in self.strimzi_clients},
+            (*brokers, *of_strimzi),
             (
                 *bootstraps(services, broker_names, ports_of(brokers)),
-                *(bootstrap for client in self.operated_clients for bootstrap in client.bootstraps),
+                *(bootstrap for client in self.strimzi_clients for bootstrap in client.bootstraps),
             ),
             pods={container.name: container.pod for container in self.containers}
             | clients
             | pods_of(self.kafkas)
             | {
                 client.name: Pod(client.name, client.namespace, {}, (client.name,))
-                for client in self.operated_clients
+                for client in self.strimzi_clients
             },
             services=(*self.services, *services_of(self.kafkas)),
         )

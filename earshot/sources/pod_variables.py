@@ -81,7 +81,7 @@ class PodVariables:
     def early_references(self) -> dict[str, str]:
         """By variable: another one in its value that `env` only sets after it.
 
-        Kubernetes leaves such a reference as it is.
+        Kubernetes does not replace such a reference.
         """
         return {
             name: reference

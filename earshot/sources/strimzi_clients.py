@@ -23,7 +23,7 @@ _SASL = ("scram-sha-256", "scram-sha-512", "plain", "oauth")
 
 
 @dataclass(frozen=True)
-class OperatedClient:
+class StrimziClient:
     """One resource; ``path`` is its place in the file. ``name`` is its kind and name."""
 
     name: str
@@ -32,7 +32,7 @@ class OperatedClient:
     bootstraps: tuple[Bootstrap, ...]
 
 
-def read_clients(documents: Sequence[object]) -> Iterator[OperatedClient]:
+def read_clients(documents: Sequence[object]) -> Iterator[StrimziClient]:
     """The clients among a file's documents (`read_yaml_documents`) whose addresses are known."""
     used_names: set[str] = set()
     for path, resource in resources(documents):
@@ -46,7 +46,7 @@ def read_clients(documents: Sequence[object]) -> Iterator[OperatedClient]:
             if (addresses := addresses_in(text_in(section, "bootstrapServers")))
         )
         if bootstraps:
-            yield OperatedClient(name, namespace_of(resource), path, bootstraps)
+            yield StrimziClient(name, namespace_of(resource), path, bootstraps)
 
 
 def _sections(resource: Resource) -> Iterator[tuple[str, Mapping[str, object]]]:

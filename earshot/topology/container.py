@@ -62,13 +62,11 @@ class JoinedNetwork:
 
     def excludes(self, host: str) -> bool:
         """Whether ``host`` is an address of this network, and neither the container's fixed one nor
-        the machine's."""
-        number = ip_of(host)
-        if (
-            number is None
-            or not self.address
-            or number in map(ip_of, (self.address, *self.gateways))
-        ):
+        the machine's. On a network with routes to others, another machine may have it."""
+        number, own, *gateways = map(ip_of, (host, self.address, *self.gateways))
+        if number is None or own is None or None in gateways or self.is_routed:
+            return False
+        if number.version != own.version or number in (own, *gateways):
             return False
         for text in self.subnets:
             with contextlib.suppress(ValueError):

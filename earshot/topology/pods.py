@@ -295,8 +295,8 @@ class PodDeployment(Deployment):
     def _without_service(self, address: Address, host: str, namespace: str) -> Trace | None:
         """Traces `POD.SERVICE` of a pod whose name is below another Service, or that is in another
         namespace than the client. A name without `svc` may be one of other DNS servers."""
-        name, *parts = in_cluster(host)
-        is_cluster_name = len(parts) == 2 and ".svc" in host
+        name, *parts = labels = in_cluster(host)
+        is_cluster_name = len(parts) == 2 and len(labels) <= host.rstrip(".").count(".")
         if not (is_cluster_name or len(parts) == 1):
             return None
         service, asked_namespace = (*parts, namespace)[:2]

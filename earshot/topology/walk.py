@@ -161,11 +161,12 @@ def _trace_to(deployment: Deployment, place: str, broker: Broker, advertised: Ad
 def _trace_by_fixed_address(
     deployment: Deployment, place: str, broker: Broker, address: Address
 ) -> Trace:
-    """The trace from ``place`` to an ``address`` of ``broker``. It ends at a free address of a
-    network of both, if the broker has another, fixed one there."""
+    """The trace from ``place`` to an ``address`` of ``broker``. It ends at an address that no
+    container is known to have, of a network of both on which the broker has another, fixed one."""
     trace = deployment.trace(place, address)
     client = deployment.containers.get(place)
-    if client is None or not isinstance(trace.end, Unknown):
+    is_free = trace.hops[0].answer is Answer.UNKNOWN and isinstance(trace.end, Unknown)
+    if client is None or not is_free:
         return trace
     joined = {network.name for network in client.networks}
     for network in broker.container.networks:

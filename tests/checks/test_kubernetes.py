@@ -421,6 +421,17 @@ def test_clients_of_a_cluster_that_strimzi_makes(servers: str, problem: str) -> 
     assert [problem in line for line in lines] == ([True] if problem else [])
 
 
+def test_clusters_of_one_name_in_two_namespaces() -> None:
+    def in_namespace(name: str, port: str) -> list[str]:
+        pod = client(f"c-kafka-bootstrap:{port}").replace(
+            "name: app", f"name: app, namespace: {name}"
+        )
+        cluster = STRIMZI.replace("namespace: n", f"namespace: {name}")
+        return [cluster.replace("port: 9092", f"port: {port}"), pod]
+
+    assert found(*in_namespace("dev", "9092"), *in_namespace("prod", "9095")) == []
+
+
 def test_a_client_is_offered_no_port_of_brokers_alone() -> None:
     (line,) = found(STRIMZI.replace(", namespace: n", ""), client("c-kafka-bootstrap:9095"))
     assert "expected one of c-kafka-bootstrap:9092, c-kafka-bootstrap:9093 - " in line

@@ -91,6 +91,7 @@ YES = (Answer.YES, HopKind.SOCKET)
         ("elsewhere/it", "kafka-0.other.n.svc:9092", (Answer.NO, HopKind.RESOLVE)),
         ("app/it", "kafka-0.other.m.svc:9092", (Answer.UNKNOWN, HopKind.RESOLVE)),
         ("app/it", "kafka-0.example.com:9092", (Answer.UNKNOWN, HopKind.RESOLVE)),
+        ("app/it", "kafka-0.svc-1.n:9092", (Answer.UNKNOWN, HopKind.RESOLVE)),
         ("app/it", "outer:9094", YES),
         ("app/it", "outer:9092", (Answer.NO, HopKind.WAY)),
         ("app/it", "wrong:9092", (Answer.NO, HopKind.SOCKET)),

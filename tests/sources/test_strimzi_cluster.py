@@ -6,7 +6,7 @@ import pytest
 
 from earshot.facts.strimzi import StrimziKafka, StrimziListener
 from earshot.listeners.terms import Protocol
-from earshot.sources.operated import brokers_of, pods_of, services_of
+from earshot.sources.strimzi_cluster import brokers_of, pods_of, services_of
 
 
 def listener(name: str, port: int, type: str = "internal", **fields: Any) -> StrimziListener:

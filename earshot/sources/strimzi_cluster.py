@@ -50,15 +50,15 @@ def services_of(kafkas: Sequence[StrimziKafka]) -> Iterator[ClusterService]:
             if listener.port and listener.type == _INTERNAL:
                 inner.append(listener.port)
             elif listener.port and listener.name:
-                name = f"{kafka.name}-kafka-{listener.name}-bootstrap"
-                yield _bootstrap(kafka, name, [listener.port])
-        yield _bootstrap(kafka, f"{kafka.name}-kafka-bootstrap", inner)
+                yield _bootstrap(kafka, f"{listener.name}-bootstrap", [listener.port])
+        yield _bootstrap(kafka, "bootstrap", inner)
 
 
-def _bootstrap(kafka: StrimziKafka, name: str, ports: Sequence[int]) -> ClusterService:
-    labels = _pod(kafka).labels
+def _bootstrap(kafka: StrimziKafka, end: str, ports: Sequence[int]) -> ClusterService:
+    pod = _pod(kafka)
     service_ports = tuple(ServicePort(port, port) for port in ports)
-    return ClusterService(name.lower(), kafka.namespace, service_ports, labels)
+    name = f"{pod.workload}-{end}".lower()
+    return ClusterService(name, kafka.namespace, service_ports, pod.labels)
 
 
 def _is_known(kafka: StrimziKafka) -> bool:
@@ -71,8 +71,9 @@ def _service(kafka: StrimziKafka) -> str:
 
 
 def _pod(kafka: StrimziKafka) -> Pod:
-    labels = {"strimzi.io/cluster": kafka.name, "strimzi.io/name": f"{kafka.name}-kafka"}
-    return Pod(f"{kafka.name}-kafka", kafka.namespace, labels, (_service(kafka),), is_one=False)
+    name = kafka.name.partition("#")[0]  # of a second resource: its namespace is another
+    labels = {"strimzi.io/cluster": name, "strimzi.io/name": f"{name}-kafka"}
+    return Pod(f"{name}-kafka", kafka.namespace, labels, (_service(kafka),), is_one=False)
 
 
 def _protocol(listener: StrimziListener) -> Protocol | None:
