@@ -123,7 +123,7 @@ def test_a_jvm_opens_a_wildcard_for_both_families(host: str, bound: Bound) -> No
 
 def test_a_name_without_an_address_cannot_be_bound() -> None:
     with pytest.raises(OSError):
-        of_java("nobody.invalid", 1)
+        of_java("missing.invalid", 1)
 
 
 def test_only_a_name_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:

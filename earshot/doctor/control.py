@@ -97,13 +97,12 @@ def mark_broken_vantage(
     doubtful_cells = [
         cell for cell in report.cells if cell.vantage == vantage and _may_be_vantage_failure(cell)
     ]
-    reasons = {}
-    if doubtful_cells:
-        place = place or OwnNetwork()
-        few_files = _few_files({cell.address for cell in report.cells}, place)
+    if not doubtful_cells:
+        return report
+    place = place or OwnNetwork()
+    if few_files := _few_files({cell.address for cell in report.cells}, place):
         reasons = dict.fromkeys((cell.address.host for cell in doubtful_cells), few_files)
-        reasons = reasons if few_files else _reasons(doubtful_cells, place, limit)
-    if not reasons:
+    elif not (reasons := _reasons(doubtful_cells, place, limit)):
         return report
     cells = tuple(
         _inconclusive_cell(cell, reasons[cell.address.host])
@@ -127,14 +126,9 @@ def _may_be_vantage_failure(cell: Cell) -> bool:
     return cell.failed_stage in DOUBTFUL and cell.cause.kind not in CERTAIN
 
 
-def files_for(addresses: Collection[object]) -> int:
-    """The number of files that clients of ``addresses`` may need."""
-    return SPARE_FILES + FILES_OF_ADDRESS * len(addresses)
-
-
 def _few_files(addresses: Collection[object], place: OwnNetwork) -> str:
     """Why this process may open too few files for clients of ``addresses``; else empty."""
-    needed = files_for(addresses)
+    needed = SPARE_FILES + FILES_OF_ADDRESS * len(addresses)
     if (limit := place.may_open(needed)) >= needed:
         return ""
     return (

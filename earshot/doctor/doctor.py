@@ -16,7 +16,7 @@ from earshot.doctor.asking import version_failure
 from earshot.doctor.control import LIMIT, mark_broken_vantage
 from earshot.doctor.diagnosis import diagnose, ready_for_records
 from earshot.doctor.draft import Draft
-from earshot.doctor.missing_topic import newly_fenced, silent_brokers, without_topic
+from earshot.doctor.missing_topic import FENCED, newly_fenced, silent_brokers, without_topic
 from earshot.doctor.notes import (
     seed_note,
     unanswered_notes,
@@ -60,9 +60,6 @@ MANY_FILES: Final = 10_000
 """Open files for the clients of a thousand brokers. A process often has only 256 or 1024."""
 AGREE_AFTER: Final = (0.3, 1.0)
 """Pauses (s) before each new request to addresses whose answers disagree."""
-FENCED: Final = Failure(
-    "fenced", "it answered a metadata request, but the cluster does not list it any more"
-)
 NOT_ASKED: Final = "records were not asked for"
 NOTHING_RESOLVES: Final = "nothing resolves here, not even localhost: no name can be checked"
 

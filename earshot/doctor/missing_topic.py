@@ -16,6 +16,10 @@ from earshot.validation.refusals import refusal
 
 QUORUM_PATIENCE: Final = 2.0
 """Minimum wait (s) before a topic that was not created counts as a lost quorum."""
+FENCED: Final = Failure(
+    "fenced", "it answered a metadata request, but the cluster does not list it any more"
+)
+"""The failure of a record to a broker that was fenced before the topic was created."""
 NO_TOPIC: Final = "the cluster refused a topic for the records, so none were sent"
 
 

@@ -14,7 +14,7 @@ from earshot.names.policy import ResolverPolicy
 from earshot.rules.registry import FindingState
 from earshot.topology.container import Container, JoinedNetwork
 
-NAME = "kafka.nobody.invalid"
+NAME = "kafka.missing.invalid"
 POLICY = ResolverPolicy()
 
 

@@ -14,11 +14,10 @@ import pytest
 from earshot.doctor import doctor, draft, exchange, group_lookup, notes, records, survey
 from earshot.doctor.asking import AnsweringBrokers, ReachableAddress
 from earshot.doctor.control import LIMIT
-from earshot.doctor.diagnosis import diagnose
 from earshot.doctor.doctor import examine
 from earshot.doctor.draft import Draft
 from earshot.doctor.exchange import Destination
-from earshot.doctor.missing_topic import NO_TOPIC, QUORUM_PATIENCE, without_topic
+from earshot.doctor.missing_topic import NO_TOPIC, QUORUM_PATIENCE
 from earshot.doctor.observation import CellTarget, Observation, SentRecord
 from earshot.doctor.probe import Attempt, Contact
 from earshot.doctor.run_topic import CLEAN_UP_LIMIT, Partitions, ReachedBrokers
@@ -97,19 +96,6 @@ NOT_CREATED = "no topic could be created here: said so"
 
 
 @pytest.mark.parametrize(
-    ("error", "given", "has_quorum"),
-    [("timeout", 10.0, False), ("timeout", 0.1, True), ("disconnected", 10.0, True)],
-)
-def test_the_quorum_needs_time_to_be_missing(error: str, given: float, has_quorum: bool) -> None:
-    facts = without_topic(FACTS, Failure(error, "said so"), given)
-    if has_quorum:
-        assert (facts.no_record_reason, facts.produced) == (NOT_CREATED, None)
-        assert facts.refusal is None
-    else:
-        assert isinstance(facts.produced, Failure) and facts.produced.error == "no-quorum"
-
-
-@pytest.mark.parametrize(
     ("errors", "cause"),
     [
         (["", "", "timeout"], None),
@@ -141,29 +127,6 @@ def test_a_broker_that_hangs_may_be_the_active_controller(
     )
 
 
-def test_a_topic_that_waits_for_api_versions_is_no_lost_quorum() -> None:
-    at, other = Address("127.0.0.1", 9092), Address("127.0.0.1", 9093)
-    silences = {at: Failure("timeout", "no answer within 2.0 s")}
-    cells = [
-        diagnose(
-            without_topic(
-                Observation(CellTarget("L", Protocol.PLAINTEXT, 1, place)),
-                Failure("timeout", "said so"),
-                10.0,
-                silences,
-            ),
-            "host",
-        )
-        for place in (at, other)
-    ]
-    assert cells[0].cause is not None and cells[0].cause.kind == "no-api-versions"
-    assert "but not ApiVersions: no answer within 2.0 s" in cells[0].cause.observed
-    assert (cells[1].verdict, cells[1].reason) == (
-        Verdict.SKIP,
-        f"no topic could be created here: ApiVersions got no answer at {at}",
-    )
-
-
 def test_api_versions_is_asked_for_where_nothing_answered(
     cluster: ClusterDouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -185,14 +148,6 @@ def test_the_time_that_others_took_is_no_time_for_a_topic(cluster: ClusterDouble
         examination.decide([FACTS], True, "dev")
     (cell,) = begun.cells.values()
     assert (cell.verdict, cell.cause, cell.reason) == (Verdict.SKIP, None, NOT_CREATED)
-
-
-def test_a_cluster_that_refuses_a_topic_says_why() -> None:
-    facts = without_topic(FACTS, Failure("policy-violation", "at least two replicas"), 10.0)
-    reason = "the cluster refused a topic for the records, so none were sent"
-    assert (facts.no_record_reason, facts.produced) == (reason, None)
-    assert facts.refusal is not None
-    assert (facts.refusal.kind, facts.refusal.observed) == ("topic-policy", "at least two replicas")
 
 
 def test_a_blind_vantage_is_inconclusive(monkeypatch: pytest.MonkeyPatch) -> None:

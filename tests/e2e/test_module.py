@@ -68,8 +68,8 @@ def test_own_brokers_are_checked_and_proved_without_a_pack(project: Project) -> 
     )
     del project.environment["PULUMI_OPTION_POLICY_PACK"]
 
-    project.run("config", "set", "host", "kafka.nobody.invalid")
-    refusal = "kafka.nobody.invalid does not resolve"
+    project.run("config", "set", "host", "kafka.missing.invalid")
+    refusal = "kafka.missing.invalid does not resolve"
     assert refusal in project.failed_output(command="preview")
     assert refusal in project.failed_output()
     (broker,) = (
@@ -89,9 +89,9 @@ def test_own_brokers_are_checked_and_proved_without_a_pack(project: Project) -> 
 @pytest.mark.combination
 @pytest.mark.parametrize("project", ["own-brokers"], indirect=True)
 def test_the_automation_api_deploys_and_says_why_not(project: Project) -> None:
-    refused_run = run_automation(project, "host=kafka.nobody.invalid")
+    refused_run = run_automation(project, "host=kafka.missing.invalid")
     assert refused_run.returncode == 1
-    assert "kafka.nobody.invalid does not resolve" in refused_run.stderr
+    assert "kafka.missing.invalid does not resolve" in refused_run.stderr
     assert "Traceback" not in refused_run.stderr
     completed = run_automation(project, "host=localhost")
     assert completed.returncode == 0, completed.stderr

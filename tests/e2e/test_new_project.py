@@ -45,10 +45,10 @@ def test_a_project_of_any_name_is_previewed(project: Project) -> None:
     assert "broker-1" in preview and "broker-2" not in preview
     assert f"earshot@v{__version__}" in preview
 
-    stack_settings["external_host"] = "kafka.nobody.invalid"
+    stack_settings["external_host"] = "kafka.missing.invalid"
     file.write_text(yaml.safe_dump({"config": {"earshot:cluster": stack_settings}}))
     refusal = project.failed_output("--policy-pack", pack, command="preview")
-    assert "kafka.nobody.invalid does not resolve" in refusal
+    assert "kafka.missing.invalid does not resolve" in refusal
 
 
 def test_a_stack_without_a_cluster_is_one_message(project: Project) -> None:

@@ -95,8 +95,8 @@ def test_own_brokers_in_another_language(
         assert outputs["bootstrap"]["HOST"] == f"localhost:{port}"
         assert "proof-of-kafka" not in project.run("stack", "export")
         assert "unchanged" in project.up("--expect-no-changes")
-        project.run("config", "set", "host", "kafka.nobody.invalid")
-        assert "kafka.nobody.invalid does not resolve" in project.failed_output(command="preview")
+        project.run("config", "set", "host", "kafka.missing.invalid")
+        assert "kafka.missing.invalid does not resolve" in project.failed_output(command="preview")
     finally:
         project.destroy()
 
@@ -154,10 +154,10 @@ def test_a_python_program_adds_the_package_from_a_git_tag(
 
 def check_sdk(program: project.Project, sdk: str) -> None:
     assert (program.folder / "requirements.txt").read_text().splitlines() == [f"./sdks/{sdk}"]
-    program.run("config", "set", "host", "kafka.nobody.invalid")
+    program.run("config", "set", "host", "kafka.missing.invalid")
     # Pulumi's SDK adds a stack trace where a remote component's resource is refused
     preview = program.pulumi("preview")
-    assert preview.returncode != 0 and "kafka.nobody.invalid does not resolve" in preview.stdout
+    assert preview.returncode != 0 and "kafka.missing.invalid does not resolve" in preview.stdout
     program.run("config", "set", "host", "localhost")
     program.up()
     assert program.outputs()["bootstrap"] == {

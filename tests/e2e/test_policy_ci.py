@@ -65,19 +65,19 @@ def step(project: Project, name: str) -> subprocess.CompletedProcess[str]:
 
 def test_a_foreign_program_is_deployed_through_the_pack(project: Project) -> None:
     assert "earshot" not in (project.folder / "__main__.py").read_text().partition("import")[2]
-    project.run("config", "set", "host", "kafka.nobody.invalid")
+    project.run("config", "set", "host", "kafka.missing.invalid")
     refused_step = step(project, "Preview")
     assert (
         refused_step.returncode != 0
-        and "kafka.nobody.invalid does not resolve" in refused_step.stdout
+        and "kafka.missing.invalid does not resolve" in refused_step.stdout
     )
     annotations = step(project, "Annotate")
     assert annotations.returncode == 0 and annotations.stdout.startswith("::error")
-    assert "kafka.nobody.invalid" in annotations.stdout
+    assert "kafka.missing.invalid" in annotations.stdout
     refused_step = step(project, "Deploy")
     assert (
         refused_step.returncode != 0
-        and "kafka.nobody.invalid does not resolve" in refused_step.stdout
+        and "kafka.missing.invalid does not resolve" in refused_step.stdout
     )
     assert project.engine.run("ps", "--all", "--quiet", "--filter", "name=broker-") == ""
 
@@ -86,6 +86,6 @@ def test_a_foreign_program_is_deployed_through_the_pack(project: Project) -> Non
     assert completed.returncode == 0 and "Policies:" in completed.stdout, completed.stdout
     assert "Traceback" not in completed.stdout
     broker = project.outputs()["broker"]
-    project.run("config", "set", "host", "kafka.nobody.invalid")
+    project.run("config", "set", "host", "kafka.missing.invalid")
     assert step(project, "Deploy").returncode != 0
     assert broker in project.engine.run("ps", "--no-trunc", "--format", "{{.ID}}").split()

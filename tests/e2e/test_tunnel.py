@@ -247,7 +247,7 @@ def test_no_record_is_lost_while_a_broker_restarts(private: Private) -> None:
 
 
 @pytest.mark.parametrize(("via", "arguments", "error"), [
-    ("ssh://nobody.invalid", ["--bootstrap", "a:1"], "Could not resolve hostname nobody.invalid"),
+    ("ssh://missing.invalid", ["--bootstrap", "a:1"], "Could not resolve hostname missing.invalid"),
     ("ssh://bastion", ["--bootstrap", "kafka-9.private.test:1"],
      "no broker is reached from there: kafka-9.private.test:1: connect failed: "),
     ("ssh://bastion", ["--as", "addresses", "--bootstrap", "a:1"], "only a contract"),
