@@ -17,31 +17,25 @@ class EndpointNetwork(Frozen):
     """The endpoint service, and the place of the endpoint in the clients' VPC."""
 
     service_name: str
-    """The name of the endpoint service, from the output `endpoint_service` of an `AwsCluster`."""
     vpc_id: VpcId
-    """The id of the clients' VPC. Its two DNS attributes must be on."""
     subnets: tuple[SubnetId, ...] = Field(min_length=1)
-    """Ids of subnets of that VPC, one per zone, in zones of the endpoint service."""
     zone_ids: tuple[str, ...] = ()
-    """Ids of the availability zones of the endpoint service (`endpoint_service.zone_ids`), with
-    which the zones of the subnets are compared. Default: no comparison."""
 
 
 class EndpointSpec(Frozen):
     """An interface endpoint, and the private zone with the names that brokers advertise."""
 
     listeners: tuple[ListenerName, ...] = ()
-    """Listeners of the contract behind the endpoint service. Default: all external listeners with
-    one name for all brokers and a separate port for the bootstrap."""
+    """Listeners of the contract behind the endpoint service. Default: each external one with one
+    name for all brokers and a separate port for the bootstrap."""
     zone: BindHost | None = None
-    """The private zone to make: the advertised name, or a domain above it. Default: the name."""
+    """The private zone to create: the advertised name, or a domain above it. Default: the name."""
     clients: dict[str, ClosedRange] = Field(default_factory=dict)
     """By a name of your choice, CIDR blocks of the clients."""
     groups: dict[str, GroupId] = Field(default_factory=dict)
     """By a name of your choice, ids of the clients' security groups."""
     private_dns: bool = False
-    """true: AWS resolves the service's private DNS name in the VPC after the endpoint was accepted,
-    and no zone is made."""
+    """Whether AWS resolves the service's private DNS name in the VPC; then there is no zone."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

@@ -22,19 +22,31 @@ from earshot_pulumi.shaped import ShapedComponent
 
 
 class AwsEndpointArgs(TypedDict):
-    """The inputs of `AwsEndpoint`. The models of `earshot.config.endpoint` describe most."""
+    """The inputs of `AwsEndpoint`."""
 
     service_name: pulumi.Input[str]
+    """The name of the endpoint service, from the output `endpoint_service` of an `AwsCluster`."""
     contract: pulumi.Input[Properties]
     """The output `contract` of the cluster, such as that of a StackReference."""
     vpc_id: pulumi.Input[str]
+    """The id of the clients' VPC. Its two DNS attributes must be on."""
     subnets: pulumi.Input[list[pulumi.Input[str]]]
+    """Ids of subnets of that VPC, one per zone, in zones of the endpoint service."""
     clients: NotRequired[pulumi.Input[dict[str, pulumi.Input[str]]]]
+    """By a name of your choice, CIDR blocks of the clients."""
     groups: NotRequired[pulumi.Input[dict[str, pulumi.Input[str]]]]
+    """By a name of your choice, ids of the clients' security groups."""
     listeners: NotRequired[pulumi.Input[list[pulumi.Input[str]]]]
+    """Listeners of the contract behind the endpoint service. Default: all external listeners
+    with one name for all brokers and a separate port for the bootstrap."""
     zone: NotRequired[pulumi.Input[str]]
+    """The private zone to make: the advertised name, or a domain above it. Default: the name."""
     private_dns: NotRequired[pulumi.Input[bool]]
+    """true: AWS resolves the service's private DNS name in the VPC after the endpoint was accepted,
+    and no zone is made. Default: false."""
     zone_ids: NotRequired[pulumi.Input[list[pulumi.Input[str]]]]
+    """Ids of the availability zones of the endpoint service (`endpoint_service.zone_ids`), with
+    which the zones of the subnets are compared. Default: no comparison."""
 
 
 class AwsEndpoint(ShapedComponent):

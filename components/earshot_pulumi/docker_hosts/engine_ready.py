@@ -15,7 +15,7 @@ from earshot_pulumi.aws.machines import looks
 from earshot_pulumi.aws_settings import AwsKind
 from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.images import has_image
-from earshot_pulumi.docker_hosts.turns import host_of
+from earshot_pulumi.docker_hosts.clusters import host_of
 from earshot_pulumi.properties import here
 from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import Inputs, Operation, Properties

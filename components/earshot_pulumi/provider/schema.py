@@ -9,7 +9,6 @@ from typing import Any
 from pydantic import BaseModel
 
 from earshot.config.aws_parts import NetworkSpec
-from earshot.config.endpoint import EndpointNetwork, EndpointSpec
 from earshot.config.listener import ListenerSpec
 from earshot.config.schema import descriptions, parts
 from earshot.placements import PLACEMENTS
@@ -34,8 +33,7 @@ def names_of_models() -> Mapping[type[BaseModel], str]:
         names |= {part: part.__name__.removesuffix("Spec") for part in parts(model)}
         names[model] = f"{placement.title()}Cluster"
     # the component `Listeners` has another `Listener`
-    names |= {ListenerSpec: "ClusterListener", NetworkSpec: "AwsNetwork"}
-    return names | dict.fromkeys((EndpointSpec, EndpointNetwork), "AwsEndpoint")
+    return names | {ListenerSpec: "ClusterListener", NetworkSpec: "AwsNetwork"}
 
 
 def completed(

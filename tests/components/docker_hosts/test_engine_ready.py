@@ -115,7 +115,7 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
     machine = Machine("i-1", "a", "running", STARTED)
     monkeypatch.setattr(engine_ready, "looks", lambda *_: lambda ids: dict.fromkeys(ids, machine))
     monkeypatch.setattr(engine_ready, "here", Path)
-    monkeypatch.setattr("earshot_pulumi.docker_hosts.turns.here", Path)
+    monkeypatch.setattr("earshot_pulumi.docker_hosts.clusters.here", Path)
     return host
 
 

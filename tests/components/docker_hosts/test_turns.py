@@ -8,7 +8,8 @@ import pytest
 from earshot_pulumi import driver
 from earshot_pulumi.docker import inner_listener, labels
 from earshot_pulumi.docker.container_address import Engines
-from earshot_pulumi.docker_hosts.turns import DockerHostTurnKind, nodes_on
+from earshot_pulumi.docker_hosts.clusters import nodes_on
+from earshot_pulumi.docker_hosts.turns import DockerHostTurnKind
 from earshot_pulumi.provider.kind import UNKNOWN
 
 from earshot.config.docker_host import DockerHost
@@ -81,7 +82,7 @@ def docker_hosts(monkeypatch: pytest.MonkeyPatch) -> Hosts:
 def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder with the certificates."""
     (tmp_path / "key.pem").touch()
-    monkeypatch.setattr("earshot_pulumi.docker_hosts.turns.here", Path)
+    monkeypatch.setattr("earshot_pulumi.docker_hosts.clusters.here", Path)
     return tmp_path
 
 

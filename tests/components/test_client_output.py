@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from earshot_pulumi.brokers import CLIENT_OUTPUT, client_outputs
+from earshot_pulumi.client_output import OUTPUT, client_outputs
 
 from earshot.config.document import read_spec
 from earshot.config.local import LocalSpec
@@ -35,7 +35,7 @@ def announced(
     plan = plan_local(spec, root).plan
     assert plan.security is not None
     contract = Contract.of(plan, "s", "local")
-    found: dict[str, Any] = client_outputs(spec, plan.security, contract, root, None)[CLIENT_OUTPUT]
+    found: dict[str, Any] = client_outputs(spec, plan.security, contract, root, None)[OUTPUT]
     return found
 
 
