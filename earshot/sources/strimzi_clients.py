@@ -61,7 +61,9 @@ def _sections(resource: Resource) -> Iterator[tuple[str, Mapping[str, object]]]:
 
 
 def _protocol(section: Mapping[str, object]) -> Protocol | None:
-    """None if the type of authentication is another one than Strimzi's own."""
+    """None if `tls` or `authentication` is a variable, or of a type other than Strimzi's own."""
+    if isinstance(section.get("tls"), str) or isinstance(section.get("authentication"), str):
+        return None
     type = text_in(as_map(section.get("authentication")), "type")
     if type not in ("", "tls", *_SASL):
         return None

@@ -27,6 +27,9 @@ def resource(kind: str = "KafkaConnect", **spec: Any) -> dict[str, Any]:
         ({"authentication": {"type": "plain"}}, Protocol.SASL_PLAINTEXT),
         ({"tls": {}, "authentication": {"type": "oauth"}}, Protocol.SASL_SSL),
         ({"authentication": {"type": "custom"}}, None),
+        ({"tls": "${TLS}"}, None),
+        ({"authentication": "${LOGIN}"}, None),
+        ({"tls": None}, Protocol.PLAINTEXT),
     ],
 )
 def test_a_protocol_by_tls_and_authentication(
