@@ -93,3 +93,15 @@ def test_plugins_of_another_home_are_not_ended(machine: Machine, tmp_path: Path)
     machine.start(machine.plugin)
     end_orphans({"PULUMI_HOME": str(tmp_path / "another"), "PATH": ""}, machine.reported.append)
     assert machine.reported == [] and len(machine.plugins()) == 1
+
+
+def test_a_plugin_that_is_a_link_to_another_folder_is_ended(
+    machine: Machine, tmp_path: Path
+) -> None:
+    kept = tmp_path / "kept" / machine.plugin.name
+    kept.parent.mkdir()
+    machine.plugin.rename(kept)
+    machine.plugin.symlink_to(kept)
+    machine.start(machine.plugin)
+    machine.end()
+    assert machine.plugins() == []

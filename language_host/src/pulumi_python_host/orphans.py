@@ -54,7 +54,8 @@ def _is_below(folder: Path, word: str) -> bool:
     path = Path(word)
     if not path.is_absolute() or not path.name.startswith(f"{CLI}-"):
         return False
-    return path.resolve().is_relative_to(folder.resolve())
+    # the file itself may be a link to where a package manager keeps it
+    return path.parent.resolve().is_relative_to(folder.resolve())
 
 
 def _has_cli(process: psutil.Process) -> bool:
