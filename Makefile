@@ -21,7 +21,7 @@ endif
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up down clean env unit coverage test test-all test-share proofs every-test test-box change-interrupts user-changes check architecture bench kafka-judge judge-topologies judge-kubernetes fuzz mutants release-check lock
+.PHONY: help setup up down clean env unit coverage test test-all test-share proofs every-test test-box test-docker-plugin change-interrupts user-changes check architecture bench kafka-judge judge-topologies judge-kubernetes fuzz mutants release-check lock
 
 help: ## show this
 	@echo "earshot: is anyone listening?"
@@ -34,6 +34,7 @@ help: ## show this
 	@echo 'JUDGE="--seed 1 --cases 20000 4.1.1" says what `make kafka-judge` asks.'
 	@echo 'TOPOLOGIES="--seed 1 --count 100" says which topologies `make judge-topologies` runs.'
 	@echo 'MANIFESTS="--seed 1 --count 16" says which manifests `make judge-kubernetes` runs.'
+	@echo 'DOCKER_PLUGIN="-k kill" says which tests `make test-docker-plugin` runs: arguments of pytest.'
 	@echo 'FUZZ="--seed 1 --files 1000" says on what `make fuzz` runs.'
 	@echo 'For plain pulumi commands:  eval "$$(make -s env)"  and then  pulumi preview'
 
@@ -82,6 +83,10 @@ test-box: ## bring up every option and naming, the validator, and a change, on A
 	@$(PYTHON) -m toolchain setup --tests
 	@$(VENV_PYTHON) -m pytest tests/e2e/box/every.py tests/e2e/box/validator.py \
 		tests/e2e/box/change.py tests/e2e/box/restart.py
+
+test-docker-plugin: ## run the tests of Docker stacks under a real plugin in place of the double (half an hour)
+	@$(PYTHON) -m toolchain setup --tests
+	@$(VENV_PYTHON) -m tests.docker_plugin $(DOCKER_PLUGIN)
 
 change-interrupts: ## interrupt every step of every change of listeners on three brokers (an hour)
 	@$(PYTHON) -m toolchain setup --tests

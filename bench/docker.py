@@ -30,7 +30,7 @@ from earshot.placement.node_container import DATA, NodeContainer
 from earshot.placement.standpoint import BASE
 from earshot.remote.image import ensure_image
 from earshot.validation.contract import Contract
-from tests.doubles.docker.install import VERSION, install_docker_double
+from tests.doubles.docker.install import VERSION, install_docker_plugin
 from tests.e2e.docker_engine import Engine, answers, named_address
 from tests.e2e.docker_stack import DockerStack, docker_cluster, docker_deployment
 from tests.e2e.images import base
@@ -207,7 +207,7 @@ def _install_plugin(home: Path) -> None:
     """The plugin for a home of the bench's own."""
     plugin = _official_plugin()
     if plugin is None:
-        install_docker_double(home)
+        install_docker_plugin(home)
     elif plugin.is_dir():  # otherwise PATH has it
         (home / "plugins").mkdir(parents=True, exist_ok=True)
         (home / "plugins" / plugin.name).symlink_to(plugin)

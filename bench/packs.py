@@ -13,7 +13,7 @@ from pathlib import Path
 
 import yaml
 
-from tests.doubles.docker.install import install_docker_double
+from tests.doubles.docker.install import install_docker_plugin
 from tests.e2e import project
 from toolchain.paths import POLICIES
 
@@ -100,7 +100,7 @@ def previews() -> Iterator[Previews]:
     with tempfile.TemporaryDirectory(prefix="earshot-bench-") as folder:
         home = Path(folder) / "p"
         environment = project.prepare_home(home, {})
-        install_docker_double(home / "home")
+        install_docker_plugin(home / "home")
         new_project = project.Project(home, "", environment)
         new_project.run("stack", "init", project.STACK)
         empty = Path(folder) / "empty"

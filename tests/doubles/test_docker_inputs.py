@@ -16,7 +16,7 @@ from pulumi.runtime.rpc import UNKNOWN
 
 from tests.doubles.docker.container_config import DETAILS, LISTS, nanoseconds
 from tests.doubles.docker.defaults import BELOW, with_defaults
-from tests.doubles.docker.install import VERSION, install_docker_double
+from tests.doubles.docker.install import VERSION, install_docker_plugin
 from tests.doubles.docker.provider import KINDS, DockerDouble
 from tests.doubles.plugin.kind import ProviderError, Shape, changed_inputs, not_implemented
 from tests.doubles.plugin.values import plain, wrapped
@@ -81,7 +81,7 @@ def test_tokens_are_those_of_the_official_classes(token: str) -> None:
 def test_the_version_is_the_packages_own(tmp_path: Path) -> None:
     about = Path(pulumi_docker.__file__).parent / "pulumi-plugin.json"
     assert json.loads(about.read_text()) | {"version": VERSION} == json.loads(about.read_text())
-    folder = install_docker_double(tmp_path)
+    folder = install_docker_plugin(tmp_path)
     assert folder == tmp_path / "plugins" / f"resource-docker-v{VERSION}"
     (binary,) = folder.iterdir()
     assert binary.name == "pulumi-resource-docker" and os.access(binary, os.X_OK)
@@ -92,7 +92,7 @@ def test_another_version_of_the_package_is_refused(
 ) -> None:
     monkeypatch.setattr(importlib.metadata, "version", lambda _name: "6.0.0")
     with pytest.raises(AssertionError, match=r"6\.0\.0 is installed, the double is of 5\.1\.0"):
-        install_docker_double(tmp_path)
+        install_docker_plugin(tmp_path)
 
 
 def test_inputs_that_are_not_implemented_are_named_by_their_path() -> None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.doubles.docker.install import install_docker_double
+from tests.doubles.docker.install import install_docker_plugin
 from tests.e2e import project
 from tests.e2e.docker_engine import Engine
 
@@ -18,7 +18,7 @@ class Project(project.Project):
 def docker_project(folder: Path, engine: Engine) -> Project:
     """A project with an empty stack and no policy pack, whose provider talks to ``engine``."""
     environment = project.prepare_home(folder, engine.environment)
-    install_docker_double(folder / "home")
+    install_docker_plugin(folder / "home")
     new_project = Project(folder, HEADER, environment, engine)
     new_project.run("stack", "init", project.STACK)
     return new_project

@@ -21,7 +21,7 @@ from earshot_pulumi.docker import labels, make
 
 from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
-from tests.doubles.docker.install import install_docker_double
+from tests.doubles.docker.install import install_docker_plugin
 from tests.e2e.docker_engine import Engine
 from tests.e2e.engine import FEW_PARTITIONS, Deployment, deployment
 from tests.e2e.outside import Outside
@@ -220,7 +220,7 @@ def docker_deployment(
     engine: Engine,
     cluster: dict[str, Any],
     policy: dict[str, Any],
-    install: Callable[[Path], object] = install_docker_double,
+    install: Callable[[Path], object] = install_docker_plugin,
 ) -> Iterator[DockerStack]:
     """A stack without resources. All its parts on ``engine`` are removed at the end.
 

@@ -19,7 +19,7 @@ from tests.config.aws_documents import ARCHIVE, EXTERNAL, INTERNAL, OFFICE
 from tests.doubles.aws.addresses import POOL_VARIABLE
 from tests.doubles.aws.nodes import nodes_reporting
 from tests.doubles.aws.server import REGION, MotoServer
-from tests.doubles.docker.install import install_docker_double
+from tests.doubles.docker.install import install_docker_plugin
 from tests.e2e.aws_project import Project, aws_project
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -233,7 +233,7 @@ def until(holds: Callable[[], bool], seconds: float = 60) -> None:
 @pytest.mark.combination
 def test_the_cli_reads_the_schema(project: Project) -> None:
     # the folder's environment has provider packages whose plugins the CLI would fetch otherwise
-    install_docker_double(Path(project.environment["PULUMI_HOME"]))
+    install_docker_plugin(Path(project.environment["PULUMI_HOME"]))
     output = project.run("package", "get-schema", str(FOLDER))
     text = offered().schema
     assert text is not None

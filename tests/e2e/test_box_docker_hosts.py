@@ -26,7 +26,7 @@ from earshot.certificates.engines import EngineStore, new_engines_authority
 from earshot.user_data.host_report import HostReport
 from tests.doubles.aws.server import REGION
 from tests.doubles.certificates import self_signed
-from tests.doubles.docker.install import install_docker_double
+from tests.doubles.docker.install import install_docker_plugin
 from tests.doubles.registry import REPOSITORY, registry
 from tests.e2e.aws_project import Project, aws_project
 from tests.e2e.box.cloud_box import CloudBox
@@ -124,7 +124,7 @@ def hosts(
     )
     project = aws_project(folder / "stack", box.server)
     project.seconds = UP_SECONDS
-    install_docker_double(project.folder / "home")
+    install_docker_plugin(project.folder / "home")
     shutil.copy(ROOT / "examples" / "docker-hosts" / "__main__.py", project.folder)
     vpc_resolvers = [box.ground.vpc.gateway]  # clients beyond the hosts are in the VPC, too
     resolvers = dict.fromkeys(("internal", "controller", "external"), vpc_resolvers)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.doubles.docker.install import real_plugin
 from tests.e2e.docker_engine import Engine
 from tests.e2e.docker_project import Project, docker_project
 from tests.e2e.ports import free_ports
@@ -92,6 +93,7 @@ def test_what_is_replaced_deleting_first_and_what_is_updated_in_place(
     assert names(engine, "container", mark) == set()
 
 
+@pytest.mark.skipif(real_plugin() is not None, reason="a real plugin implements all")
 def test_what_is_not_implemented_is_refused_by_name(
     project: Project, client_image: str, mark: str
 ) -> None:
@@ -161,5 +163,5 @@ def test_no_engine_at_the_providers_host(
         """
     )
     output = project.failed_output()
-    assert f"failed to connect to any docker daemon at unix://{tmp_path}/none.sock" in output
+    assert f"unix://{tmp_path}/none.sock" in output
     assert names(project.engine, "volume", mark) == set()

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from tests.doubles.aws.install import install_aws_double
-from tests.doubles.docker.install import VERSION, install_docker_double
+from tests.doubles.docker.install import VERSION, install_docker_plugin
 from tests.doubles.language_hosts.install import install_language_hosts
 from tests.e2e import git_server, project
 from tests.e2e.docker_engine import Engine
@@ -127,7 +127,7 @@ def test_a_python_program_adds_the_package_from_a_folder(
     subprocess.run(["git", "clone", "--quiet", repository, checkout], check=True)
     bare_environment(checkout / ".venv")
     # that environment has the SDKs of both clouds, whose plugins the CLI wants, too
-    for install in (install_docker_double, install_aws_double):
+    for install in (install_docker_plugin, install_aws_double):
         install(program.folder / "home")
     program.run("package", "add", str(checkout / PACKAGE))
     check_sdk(program, "earshot")

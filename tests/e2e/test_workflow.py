@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.doubles.docker.install import VERSION, install_docker_double
+from tests.doubles.docker.install import VERSION, install_docker_plugin
 from tests.e2e.installed import bare_environment, wheel_environment
 from tests.e2e.project import STACK, Project, prepare_home
 from tests.lint.test_recipes import workflow
@@ -78,7 +78,7 @@ def project(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
     document = yaml.safe_load(project_file.read_text())
     document["runtime"]["options"]["virtualenv"] = str(bare_environment(folder / "of-program"))
     project_file.write_text(yaml.safe_dump(document))
-    install_docker_double(folder / "p" / "home")
+    install_docker_plugin(folder / "p" / "home")
     new_project = Project(folder / "p", "import pulumi_docker as docker\n", environment)
     new_project.run("stack", "init", STACK)
     yield new_project

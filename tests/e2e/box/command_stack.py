@@ -21,7 +21,7 @@ from earshot.report.json import read_report
 from earshot.validation.contract import Contract
 from earshot.validation.result import Report
 from tests.doubles.aws.server import REGION
-from tests.doubles.docker.install import install_docker_double
+from tests.doubles.docker.install import install_docker_plugin
 from tests.e2e import aws_project
 from tests.e2e.box.cloud_box import CloudBox
 from tests.e2e.box.docker_hosts import give_engines, journals
@@ -136,7 +136,7 @@ def command_stack(box: CloudBox, kafka_image: str, folder: Path) -> Iterator[Com
     name = f"aws-docker-e2e-{os.getpid()}"
     base = give_engines(box, [f"{name}-hosts-{host}" for host in HOSTS], kafka_image, folder)
     home = aws_project.aws_project(folder / "home", box.server)
-    install_docker_double(home.folder / "home")
+    install_docker_plugin(home.folder / "home")
     hosts = {
         "host_zones": dict(zip(HOSTS, (f"{REGION}{letter}" for letter in "abc"), strict=True)),
         "deployers": {"here": f"{box.ground.vpc.gateway}/32"},

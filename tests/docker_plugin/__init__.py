@@ -1,0 +1,1 @@
+"""Pulumi's plugin for Docker, built for tests from the modules that the official one is made of."""
