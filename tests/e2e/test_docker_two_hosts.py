@@ -101,7 +101,9 @@ def two_hosts(
     """Both hosts with the images, a DNS server that knows them, and the stack, up and validated."""
     folder = tmp_path_factory.mktemp("two")
     base, validator = validator_images(docker_engine)
-    hosts = [network.host(), network.host(folder / "certificates")]
+    hosts = [network.host(folder / f"certificates-{name}") for name in ("first", "second")]
+    # the stack reaches the first by its socket
+    engines = [(hosts[0].engine.address, None), (hosts[1].url, str(hosts[1].certificates))]
     copy_images(docker_engine, [host.engine for host in hosts], kafka_image, validator)
     mark = secrets.token_hex(3)
     names = [f"{name}-{mark}" for name in ("first", "second")]
@@ -115,13 +117,15 @@ def two_hosts(
         hosts=[
             {
                 "name": name.partition("-")[0],
-                "engine": host.url,
-                "cert_path": host.certificates and str(host.certificates),
+                "engine": engine,
+                "cert_path": cert_path,
                 "external": f"{name}.example.com",
                 "internal": f"{name}.lan.example.com",
                 "brokers": list(ids),
             }
-            for name, host, ids in zip(names, hosts, (MAJORITY, MINORITY), strict=True)
+            for name, (engine, cert_path), ids in zip(
+                names, engines, (MAJORITY, MINORITY), strict=True
+            )
         ],
         dns=[network.gateway],
         validator={"base": base},
@@ -238,7 +242,7 @@ def test_a_host_has_its_turn_while_the_brokers_on_the_other_are_in_sync(
 ) -> None:
     """The turn is that of hosts that a stack creates. The first has two of three brokers."""
     hosts = [
-        {"name": name, "engine": host.url, "cert_path": str(two_hosts.second_host.certificates)}
+        {"name": name, "engine": host.url, "cert_path": str(host.certificates)}
         for name, host in (("first", two_hosts.first_host), ("second", two_hosts.second_host))
     ]
     common_inputs = {"hosts": hosts, "arch": "x86_64", "answered": True, "seconds": 120.0}
