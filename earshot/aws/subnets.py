@@ -113,7 +113,7 @@ def check_zones(zones: Sequence[str]) -> str:
     if len(set(zones)) != len(zones):
         observed = "contain one of them twice"
     elif not MIN_ZONES <= len(zones) <= MAX_ZONES:
-        observed = f"are {len(zones)}"
+        observed = f"found {len(zones)}"
     elif len(regions) > 1:
         observed = f"are of {' and '.join(sorted(regions))}"
     else:

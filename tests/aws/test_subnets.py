@@ -99,9 +99,9 @@ def test_all_private_ranges_are_allowed(vpc: str) -> None:
 @pytest.mark.parametrize(
     ("zones", "problem"),
     [
-        ([], "are 0"),
-        (["us-east-1a"], "are 1"),
-        (["us-east-1a", "us-east-1b", "us-east-1c", "us-east-1d"], "are 4"),
+        ([], "found 0"),
+        (["us-east-1a"], "found 1"),
+        (["us-east-1a", "us-east-1b", "us-east-1c", "us-east-1d"], "found 4"),
         (["us-east-1a", "us-east-1a"], "twice"),
         (["us-east-1a", "us-west-2b"], "us-east-1 and us-west-2"),
         (["us-east-1a", "us-east-1"], "'us-east-1': is not the name of a zone"),

@@ -94,8 +94,9 @@ def test_what_cannot_be_is_told_without_a_trace_of_the_host(project: Project) ->
     project.write(NETWORK.format(zones=ZONES[:1]))
     preview = project.pulumi("preview")
     assert preview.returncode != 0
-    assert "resource 'ground' has a problem: zones us-west-2a: are 1\n" in preview.stdout
-    assert "allowed: 2 or 3 distinct zones of one region" in preview.stdout
+    problem = "AwsNetwork ground: zones: zones us-west-2a: found 1"
+    allowed = "allowed: 2 or 3 distinct zones of one region"
+    assert f"resource 'ground' has a problem: {problem}; {allowed}" in preview.stdout
     # the program's own trace is what Pulumi shows of any component that it asks a plugin for
     assert str(FOLDER) not in preview.stdout and "EarshotError" not in preview.stdout
 

@@ -77,7 +77,7 @@ def test_a_preview_without_the_zones_shows_the_component_alone() -> None:
 @pytest.mark.parametrize(
     ("inputs", "said"),
     [
-        ({"zones": ["eu-central-1a"]}, "zones: zones eu-central-1a: are 1"),
+        ({"zones": ["eu-central-1a"]}, "zones: zones eu-central-1a: found 1"),
         ({"zones": ["here", "there"]}, "zones: zone 'here': is not the name of a zone"),
         ({"zones": ZONES, "cidr": "10.0.0.0/8"}, "cidr: VPC range '10.0.0.0/8'"),
         ({"zones": ZONES, "nat": "two"}, "nat: found 'two'; allowed: none, one or per-zone"),
