@@ -35,10 +35,17 @@ def _changed(schema: Any) -> Any:
     if not isinstance(schema, Mapping) or _is_changed(schema):
         return schema
     found = {key: it if key in _NO_SCHEMA else _changed(it) for key, it in schema.items()}
-    if found.get("type") not in _NUMBERS:
+    if found.get("type") not in _NUMBERS and not _is_literal_number(found):
         return found
     number: Any = found
     return core_schema.no_info_before_validator_function(refuse_truth_value, number)
+
+
+def _is_literal_number(schema: Document) -> bool:
+    """Whether it is of a `Literal` with numbers, to which pydantic compares values with `==`."""
+    return schema.get("type") == "literal" and any(
+        isinstance(value, int) and not isinstance(value, bool) for value in schema["expected"]
+    )
 
 
 def _is_changed(schema: Document) -> bool:

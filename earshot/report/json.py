@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from json import dumps
 
 from pydantic import ValidationError
 from pydantic_core import from_json
 
 from earshot.errors import EarshotError, SpecError
-from earshot.listeners.problems import describe
-from earshot.validation.result import Report
+from earshot.listeners.problems import describe, repeated, shown
+from earshot.validation.result import Delivery, Report
+from earshot.validation.terms import Verdict
 
 
 def json(report: Report) -> str:
@@ -22,8 +24,9 @@ def json(report: Report) -> str:
 
 def read_report(text: str | bytes, source: str) -> Report:
     """The report in ``text``. Raises EarshotError, with ``source`` as the text's name."""
+    subject = f"{source} (a report of version 1)"
     try:
-        return Report.model_validate_json(text)
+        report = Report.model_validate_json(text)
     except ValidationError as error:
         problems = error.errors()
         if problems[0]["type"] == "json_invalid":
@@ -33,4 +36,35 @@ def read_report(text: str | bytes, source: str) -> Report:
                 allowed="a report that `--format json` wrote",
             ) from None
         lines = describe(error, Report, from_json(text))
-        raise SpecError.of(f"{source} (a report of version 1)", lines[:20]) from None
+        raise SpecError.of(subject, lines[:20]) from None
+    if contradictions := list(_contradictions(report)):
+        raise SpecError.of(subject, contradictions[:20])
+    return report
+
+
+def _contradictions(report: Report) -> Iterator[str]:
+    """What no run writes: with it, a failure could be read as a pass."""
+    cells = [(cell.vantage, cell.listener, cell.broker, cell.address) for cell in report.cells]
+    for (vantage, listener, broker, address), count in repeated(cells):
+        name = f"listener {shown(listener)}, broker {broker} ({address}) from {shown(vantage)}"
+        yield f"cells: {name}: found {count} times; allowed: once"
+    pairs = [(pair.leader, pair.follower, pair.listener) for pair in report.replication]
+    for (leader, follower, _), count in repeated(pairs):
+        name = f"leader {leader}, follower {follower}"
+        yield f"replication: {name}: found {count} times; allowed: once"
+    for index, cell in enumerate(report.cells):
+        if cell.verdict is Verdict.PASS and (stage := cell.failed_stage):
+            yield f"cells.{index}: found pass, and its stage {stage} failed"
+    for index, delivery in enumerate(report.delivery):
+        if negative := [key for key, count in _counts(delivery).items() if count < 0]:
+            yield f"delivery.{index}: found negative counts ({', '.join(negative)})"
+        elif delivery.acknowledged > delivery.read + delivery.lost:
+            yield (
+                f"delivery.{index}: found {delivery.acknowledged} acknowledged, {delivery.read} "
+                f"read and {delivery.lost} lost; allowed: each acknowledged record is read or lost"
+            )
+
+
+def _counts(delivery: Delivery) -> dict[str, int]:
+    values = delivery.model_dump()
+    return {key: value for key, value in values.items() if isinstance(value, int)}

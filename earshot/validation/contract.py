@@ -124,12 +124,12 @@ class Contract(Frozen):
 
     @property
     def bootstraps(self) -> list[tuple[ContractListener, Address]]:
-        """The bootstrap addresses that are not a broker's own, with their listener."""
+        """The bootstrap addresses that are not a broker's own, each once, with their listener."""
         broker_addresses = {(listener.name, str(address)) for listener, _, address in self.places}
         return [
             (listener, parse_address(text))
             for listener in self.listeners
-            for text in listener.bootstrap.split(",")
+            for text in dict.fromkeys(listener.bootstrap.split(","))
             if (listener.name, text) not in broker_addresses
         ]
 

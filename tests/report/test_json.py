@@ -1,10 +1,13 @@
 """A saved report is read back, or refused with one clear message."""
 
+import json as json_module
 import re
+from collections.abc import Callable
 
 import pytest
 
 from earshot.errors import EarshotError
+from earshot.json_object import JsonObject
 from earshot.report.json import json, read_report
 from tests.report import samples
 
@@ -78,3 +81,36 @@ def test_of_many_problems_the_first_twenty_are_named() -> None:
     with pytest.raises(EarshotError) as caught:
         read_report(json(samples.report(cells)).replace("localhost:", "localhost;"), "r.json")
     assert caught.value.observed.count("allowed: host:port or") == 20
+
+
+def _twice(key: str) -> Callable[[JsonObject], None]:
+    return lambda report: report[key].append(report[key][0])
+
+
+@pytest.mark.parametrize(
+    ("change", "observed"),
+    [
+        (_twice("cells"), r"cells: listener .*broker 1 .*: found 2 times; allowed: once"),
+        (_twice("replication"), r"replication: leader 1, follower 2: found 2 times"),
+        (
+            lambda report: report["cells"][0]["stages"][3].update(verdict="fail"),
+            r"cells\.0: found pass, and its stage tcp failed",
+        ),
+        (
+            lambda report: report["delivery"][0].update(read=0),
+            r"delivery\.0: found \d+ acknowledged, 0 read and 0 lost; allowed: ",
+        ),
+        (
+            lambda report: report["delivery"][0].update(lost=-1, unknown=-2),
+            r"delivery\.0: found negative counts \(unknown, lost\)",
+        ),
+        (lambda report: report.update(version=True), "version: found true; allowed: a number"),
+    ],
+)
+def test_a_report_that_contradicts_itself_is_refused(
+    change: Callable[[JsonObject], None], observed: str
+) -> None:
+    report = json_module.loads(json(samples.all_pass()))
+    change(report)
+    with pytest.raises(EarshotError, match=observed):
+        read_report(json_module.dumps(report), "r.json")
