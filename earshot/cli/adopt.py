@@ -44,6 +44,12 @@ def run(
     Users edit stack files, so only ``force`` replaces one. If the stack file goes to stdout, the
     report goes to stderr.
     """
+    if file.suffix not in (*COMPOSE, *PROPERTIES):
+        raise EarshotError(
+            f"file {file}",
+            observed="its suffix is neither of compose files nor of properties",
+            allowed=", ".join((*COMPOSE, *PROPERTIES)),
+        )
     if output is not None and output.is_dir():
         raise EarshotError(f"--output {output}", observed="is a folder", allowed="a file")
     # files that `docker compose` merges into this one by default
@@ -94,12 +100,6 @@ def _adopt(
             if value:
                 raise EarshotError(option, observed=f"{file} is not a compose file")
         return adopt_properties(text_of(file), str(file), scopes)
-    if file.suffix not in COMPOSE:
-        raise EarshotError(
-            f"file {file}",
-            observed="its suffix is neither of compose files nor of properties",
-            allowed=", ".join((*COMPOSE, *PROPERTIES)),
-        )
     text, environment = text_of(file), variables_for(file, os.environ, env_file)
     read_compose_text = partial(read_compose, text, file.name, environment, beside(file), over=over)
     adoption = adopt_compose(

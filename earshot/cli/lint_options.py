@@ -62,6 +62,17 @@ def main(arguments: Sequence[str]) -> int:
     return command.run(paths, choice, LintFormat(format) if format else None, output)
 
 
+def _path(text: str) -> Path:
+    if not text:  # a shell's variable that is not set; as a path it would be the current folder
+        raise EarshotError(
+            "earshot lint",
+            observed="found an empty path",
+            allowed="the path of a file or a folder",
+            remedy="check the variable that stands there; the current folder is .",
+        )
+    return Path(text)
+
+
 def parser() -> argparse.ArgumentParser:
     """The parser of the options; it raises EarshotError for wrong ones."""
     command_line = _Parser(
@@ -75,9 +86,9 @@ def parser() -> argparse.ArgumentParser:
         command_line.add_argument,
         partial(command_line.add_argument, action="append", default=[]),
     )
-    add("paths", metavar="PATH", nargs="*", type=Path, help="files, and folders with such files")
+    add("paths", metavar="PATH", nargs="*", type=_path, help="files, and folders with such files")
     # fmt: off
-    several("-f", "--file", metavar="FILE", type=Path, dest="together",
+    several("-f", "--file", metavar="FILE", type=_path, dest="together",
         help="a Compose file; each is merged into those before it, as by 'docker compose -f'")
     several("--profile", metavar="NAME", dest="profiles",
         help="only services of this profile (and those without a profile); may be repeated")
@@ -90,14 +101,14 @@ def parser() -> argparse.ArgumentParser:
         help="default: text, or the format for the suffix of --output")
     several("--select", metavar="ID,..", help="only these rules; may be repeated")
     several("--ignore", metavar="ID,..", help="not these rules; may be repeated")
-    add("--baseline", metavar="FILE", type=Path, help="ignore the mistakes recorded there")
-    add("--write-baseline", metavar="FILE", type=Path,
+    add("--baseline", metavar="FILE", type=_path, help="ignore the mistakes recorded there")
+    add("--write-baseline", metavar="FILE", type=_path,
         help="write the current mistakes to FILE as a new baseline, and ignore them")
     add("--diff", action="store_true",
         help="show what --fix would write into Compose files, and write nothing")
     add("--fix", action="store_true",
         help="apply the fixes that are unambiguous, and show them as a diff")
-    several("-o", "--output", metavar="FILE", type=Path,
+    several("-o", "--output", metavar="FILE", type=_path,
         help="also write the result to this file (.txt, .json, .sarif, .xml, .md; - is stdout); "
         "may be repeated")
     add("--explain", metavar="CLIENT", default="",

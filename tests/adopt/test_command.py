@@ -114,6 +114,7 @@ def test_variables_of_an_env_file_and_of_the_environment(
     ("arguments", "message"),
     [
         (["gone.yml"], "file gone.yml: cannot be read (No such file"),
+        (["", "-o", "x.yaml"], "file .: its suffix is neither of compose files nor of properties"),
         (["base.txt"], "its suffix is neither of compose files nor of properties"),
         (["three_brokers.yml"], "the variable OUTSIDE is required, and not set (the host's name)"),
         (["two_listeners.yml", "--env-file", "no.env"], "file no.env: cannot be read"),

@@ -237,6 +237,12 @@ def test_each_bad_option_has_its_message(options: str, error: str, earshot: Ears
     assert earshot.refusal(f"lint {options}") == f"error: {error}\n"
 
 
+@pytest.mark.parametrize("option", [(), ("-f",), ("-o",), ("--baseline",)])
+def test_an_empty_path_is_not_the_current_folder(option: tuple[str, ...], earshot: Earshot) -> None:
+    error = earshot.refusal("lint", *option, "")
+    assert error.startswith("error: earshot lint: found an empty path\n  allowed: the path of ")
+
+
 def test_a_bad_comment_is_an_error_of_its_file(earshot: Earshot) -> None:
     write("a.yml", "kafka KL003 # earshot: ignore=KL9")
     assert earshot("lint a.yml") == (
