@@ -11,6 +11,7 @@ from earshot_pulumi.local import (
     access,
     changes,
     data_root,
+    expired,
     on_disk,
     process,
     quorum,
@@ -38,6 +39,7 @@ class LocalPreflightKind(Kind):
         root, plan = _root(news), ClusterPlan.model_validate(news["plan"])
         yield from quorum.problems(root, plan)
         yield from access.problems(plan, news)
+        yield from expired.problems(root)
         yield from changes.problems(root, plan, _last_plan(news))
         used = changes.client_problems(root, plan)
         yield from leaving.blocking(news["remove"], used, operation.log)
