@@ -18,6 +18,7 @@ from earshot.doctor.diagnosis import diagnose, ready_for_records
 from earshot.doctor.draft import Draft
 from earshot.doctor.missing_topic import FENCED, newly_fenced, silent_brokers, without_topic
 from earshot.doctor.notes import (
+    expiry_notes,
     seed_note,
     unanswered_notes,
     uncompared_cluster,
@@ -289,6 +290,7 @@ class _Examination:
                 self._decide(index, fact)
         self.draft.notes += unknown_broker_notes(self.passed_observations)
         self.draft.notes += unanswered_notes(self.passed_observations)
+        self.draft.notes += expiry_notes(self.passed_observations)
         if self.records is not None:
             self.draft.notes += self.records.group_notes()
 

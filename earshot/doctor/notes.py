@@ -3,11 +3,15 @@
 from collections.abc import Sequence
 
 from earshot.doctor.observation import Observation, first_cluster_id
+from earshot.doctor.probe import Handshake
 from earshot.doctor.survey import AddressResult
 from earshot.listeners.address import Address
 from earshot.listeners.listed import shortened
 from earshot.validation.contract import Contract
 from earshot.validation.metadata import NO_CLUSTER_ID
+
+NOTED_DAYS = 7
+"""A note names the certificates with fewer days left than this."""
 
 
 def uncompared_cluster(contract: Contract, facts: Sequence[Observation]) -> list[str]:
@@ -52,3 +56,23 @@ def unknown_broker_notes(facts: Sequence[Observation]) -> list[str]:
     places = shortened([str(fact.target.address) for fact in unknown_facts])
     reason = unknown_facts[0].answering_brokers.unknown_reason
     return [f"which broker answers is not known at {places}: {reason}"]
+
+
+def expiry_notes(facts: Sequence[Observation]) -> list[str]:
+    """A note about the certificates that expire within days, those that expire first at the
+    beginning; or no note."""
+    days_left = {
+        str(fact.target.address): days
+        for fact in facts
+        if fact.contact is not None
+        and isinstance(handshake := fact.contact.security, Handshake)
+        and (days := handshake.days_left) is not None
+        and days < NOTED_DAYS
+    }
+    if not days_left:
+        return []
+    places = shortened(sorted(days_left, key=lambda place: days_left[place]))
+    days = min(days_left.values())
+    when = f"in {days} day{'s' if days > 1 else ''}" if days else "within a day"
+    text = f"certificates that expire soon, the first {when}: {places}"
+    return [f"{text}. Clients refuse them from then on: renew them"]

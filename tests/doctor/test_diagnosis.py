@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from earshot.doctor.diagnosis import diagnose, ready_for_records, undecided
+from earshot.doctor.notes import expiry_notes
 from earshot.doctor.observation import CellTarget, Observation, SentRecord
 from earshot.doctor.probe import Attempt, Contact, Handshake, OtherCertificate
 from earshot.listeners.terms import Protocol
@@ -393,6 +394,29 @@ def test_the_certificate_is_described(
     assert cell.verdict is Verdict.PASS
     assert cell.stages[4].detail == f"SSL, TLSv1.3, TLS_AES_256_GCM_SHA384{reported}"
     assert cell.stages[4].seconds == 0.01
+
+
+@pytest.mark.parametrize(
+    ("days", "noted"),
+    [
+        ([7, None], []),
+        ([6, 7], ["the first in 6 days: b0:9092. Clients"]),
+        ([1], ["the first in 1 day: b0:9092. Clients"]),
+        ([3, 5, 4, 0, 6], ["the first within a day: b3:9092, b0:9092, b2:9092 and 2 more. "]),
+    ],
+)
+def test_certificates_that_expire_within_days_are_noted(
+    days: list[int | None], noted: list[str]
+) -> None:
+    facts = []
+    for number, left in enumerate(days):
+        target = replace(TARGET, address=address(f"b{number}:9092"))
+        secured = Handshake("TLSv1.3", left, 0.01)
+        contact = Contact(target.address, OK, (CONNECTED,), secured)
+        facts.append(replace(HEALTHY, target=target, contact=contact))
+    notes = expiry_notes(facts)
+    assert len(notes) == len(noted)
+    assert all(text in note for text, note in zip(noted, notes, strict=True))
 
 
 @pytest.mark.parametrize(
