@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from earshot.listeners.address import Address
+from earshot.listeners.listed import several
 from earshot.validation.client import Failure
 from earshot.validation.deadline import Deadline
 from earshot.validation.login import Login
@@ -42,6 +43,9 @@ VERSIONS_LIMIT: Final = 2.0
 """Seconds for the answer to ApiVersions, which a broker gives at once."""
 VERSIONS_PATIENCE: Final = 1.0
 """If fewer seconds than this were left, a missing answer to ApiVersions proves nothing."""
+MOST_COMPARED: Final = 100
+"""The number of brokers up to which each of these connections asks for the cluster's id too: its
+answer lists all brokers."""
 AGAIN_AFTER: Final = 0.2
 """Seconds before the only retry after a closed connection: the broker may be starting."""
 UNSTEADY: Final = 2
@@ -88,6 +92,16 @@ class AnsweringBrokers:
     """Why the answering broker is unknown; empty if it is known."""
     was_closed: bool = False
     """True if the very first connection was closed without an answer, and the next was not."""
+    other_clusters: tuple[str, ...] = ()
+    """The id of the cluster, for each connection that reached another one than the first."""
+
+    def other_cluster(self, address: Address) -> str:
+        """Text about connections to ``address`` that reached another cluster; empty if none did."""
+        if not self.other_clusters:
+            return ""
+        total = len(self.ids) + len(self.other_clusters) + self.unanswered_count
+        count = f"{len(self.other_clusters)} of {total} connections to {address}"
+        return f"{count} reached {several('cluster', sorted({*self.other_clusters}))}"
 
     def other_brokers(self, address: Address, expected: int) -> str:
         """Text about other brokers than ``expected`` that answered at ``address``; empty if none
@@ -153,19 +167,26 @@ def _ask_once(peer: ReachableAddress, end: Deadline) -> tuple[MetadataAnswer, An
             broker_id = None
     if broker_id is None:
         return answer, AnsweringBrokers(unknown_reason=NOT_TOLD)
-    return answer, _ask_again(peer, broker_id, candidate, limit)
+    return answer, _ask_again(peer, answer, broker_id, candidate, limit)
 
 
 def _ask_again(
-    peer: ReachableAddress, first_id: int, candidate: int, end: Deadline
+    peer: ReachableAddress, answer: MetadataAnswer, first_id: int, candidate: int, end: Deadline
 ) -> AnsweringBrokers:
-    """The broker ``first_id``, and those that answer on further connections."""
+    """The broker ``first_id``, which gave ``answer``, and those that answer on further
+    connections."""
     ids, unanswered_count, is_silent = [first_id], 0, False
+    other_clusters = []
+    compares_clusters = len(answer.brokers) <= MOST_COMPARED
     for number in range(1, peer.connection_count):
         if not end.left():
             break
         try:
             with peer.connect_again(number, end) as exchange:
+                cluster = metadata(exchange)[0] if compares_clusters else answer.cluster_id
+                if cluster != answer.cluster_id:
+                    other_clusters.append(cluster or "without an id")
+                    continue
                 broker_id = answering_broker(exchange, candidate)
         except ExchangeError as error:
             # another IP address of the name may be dead: only the first one counts
@@ -176,7 +197,9 @@ def _ask_again(
         if broker_id is not None:
             ids.append(broker_id)
     unknown_reason = FIRST_ONLY if is_silent and len(ids) == 1 else ""
-    return AnsweringBrokers(tuple(ids), unanswered_count, unknown_reason)
+    return AnsweringBrokers(
+        tuple(ids), unanswered_count, unknown_reason, other_clusters=tuple(other_clusters)
+    )
 
 
 def version_failure(peer: ReachableAddress, end: Deadline) -> Failure | None:

@@ -172,8 +172,8 @@ def _failed_metadata(facts: Observation, answer: MetadataAnswer) -> FailedStage 
     target, is_own_answer = facts.target, answer is facts.own_answer
     name, broker = target.listener, target.broker
     live_address = answer.brokers.get(broker)
-    if is_own_answer and not facts.is_unexpected and answer.cluster_id != facts.cluster_id:
-        return _wrong_cluster(facts, answer)
+    if is_own_answer and (wrong_cluster := _wrong_cluster(facts, answer)):
+        return wrong_cluster
     if facts.is_unexpected:
         error, observed = "unexpected", f"{name} lists broker {broker} at {target.address}"
     elif is_own_answer and facts.answering_listener:
@@ -206,16 +206,22 @@ def _failed_metadata(facts: Observation, answer: MetadataAnswer) -> FailedStage 
     return FailedStage(Stage.METADATA, error, observed)
 
 
-def _wrong_cluster(facts: Observation, answer: MetadataAnswer) -> FailedStage:
+def _wrong_cluster(facts: Observation, answer: MetadataAnswer) -> FailedStage | None:
+    """The failure if another cluster gave the address's ``answer``, or answers there at times."""
+    error = "not-the-contracts" if facts.contract_names_cluster else "foreign"
+    if answer.cluster_id == facts.cluster_id or facts.is_unexpected:
+        observed = facts.answering_brokers.other_cluster(answer.asked)
+    elif answer.cluster_id == NO_CLUSTER_ID:
+        error, observed = "no-cluster", f"{answer.asked} names no cluster id"
+    else:
+        observed = f"{answer.asked} belongs to cluster {answer.cluster_id}"
+    if not observed:
+        return None
     origin = (
         " of the contract"
         if facts.contract_names_cluster
         else ", which the other addresses belong to"
     )
-    error = "not-the-contracts" if facts.contract_names_cluster else "foreign"
-    observed = f"{answer.asked} belongs to cluster {answer.cluster_id}"
-    if answer.cluster_id == NO_CLUSTER_ID:
-        error, observed = "no-cluster", f"{answer.asked} names no cluster id"
     return FailedStage(Stage.METADATA, error, observed, f"cluster {facts.cluster_id}{origin}")
 
 

@@ -65,8 +65,46 @@ def test_the_broker_that_answers_is_asked_for_on_fresh_connections() -> None:
         said, who = ask_address(peer_at(second.address), Deadline(60))
     assert isinstance(said, MetadataAnswer) and said.brokers == advertised
     assert who == AnsweringBrokers((2,) * CONNECTIONS)
-    assert second.connections == CONNECTIONS and second.keys.count(3) == 1
+    assert second.connections == CONNECTIONS and second.keys.count(3) == CONNECTIONS
     assert first.connections == 0
+
+
+@pytest.mark.parametrize("count", [2, asking.MOST_COMPARED + 1])
+def test_a_large_cluster_lists_its_brokers_once(count: int) -> None:
+    advertised = {id: Address("127.0.0.1", id) for id in range(1, count + 1)}
+    with listening(kafka(broker(1, advertised))) as peer:
+        _, who = ask_address(peer_at(peer.address), Deadline(60))
+    assert who == AnsweringBrokers((1,) * CONNECTIONS)
+    assert peer.keys.count(3) == (CONNECTIONS if count == 2 else 1)
+
+
+@pytest.mark.parametrize(
+    ("other", "reached"), [("D", "cluster D"), ("", "cluster without an id"), ("C", "")]
+)
+def test_a_forwarder_to_brokers_of_one_id_in_two_clusters_is_found_out(
+    other: str, reached: str
+) -> None:
+    advertised: dict[int, Address] = {}
+
+    def replies(cluster: str) -> dict[int, Reply]:
+        def listed(connection: socket.socket, request: bytes) -> None:
+            reply(doubles.metadata(advertised, cluster))(connection, request)
+
+        return {3: listed, 32: doubles.own_configuration(1)}
+
+    with (
+        listening(kafka(replies("C"))) as own,
+        listening(kafka(replies(other))) as foreign,
+        forwarder(foreign.address, own.address) as way,
+    ):
+        advertised[1] = way.address
+        expected = contract(EXTERNAL=[str(way.address)]).model_copy(update={"cluster_id": "C"})
+        (cell,) = examine(expected, deadline=60, produce=False).cells
+    if not reached:
+        assert cell.verdict is Verdict.PASS
+        return
+    assert cell.cause is not None and cell.cause.kind == "another-cluster"
+    assert cell.cause.observed == f"2 of 5 connections to {way.address} reached {reached}"
 
 
 def test_a_forwarder_to_two_brokers_is_found_out() -> None:
