@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.listed import by_key, shortened
 from earshot.names.kinds import ip_of
+from earshot.rules import kl015_no_clients
 from earshot.rules.kl002_kafka_mechanisms import EXPECTED, NOT_A_MECHANISM, is_protocol
 from earshot.rules.kl017_published import on_all_interfaces
 from earshot.rules.registry import AppliedAt, Finding, Rule, Severity
@@ -67,6 +68,8 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     failed_connections = _failed_connections(deployment, bootstrapped)
     for failed, services in failed_connections.items():
         yield _wrong_address(deployment, failed, services)
+    reported = {(failed.service, failed.listener) for failed in failed_connections}
+    yield from kl015_no_clients.check(deployment, RULE, reported)
     failed_services = {name for names in failed_connections.values() for name in names}
     clients_by_host = by_key(
         (client.addresses[0].host.lower(), client)

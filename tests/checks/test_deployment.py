@@ -306,7 +306,7 @@ def test_a_controller_alone_may_set_what_it_advertises_to_nothing(image: str) ->
 def test_images_hand_over_what_is_set_to_nothing(image: str, name: str, is_refused: bool) -> None:
     env = KRAFT | {name: ""}
     if name == "KAFKA_LISTENERS":
-        env = env | {"KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://k:9092,CONTROLLER://k:9093"}
+        env = env | {"KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://kafka:9092,CONTROLLER://kafka:9093"}
     refusals = reported(image, env)
     assert bool(refusals) is is_refused, refusals
     assert all(rule == "KL002" for rule, _ in refusals)
