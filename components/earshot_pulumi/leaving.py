@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 from earshot.config.removal import goes_anyway
 from earshot.listeners.grammar import parse_entries
 from earshot.listeners.model import ClusterPlan
+from earshot.transition.reach import protocols
 from earshot_pulumi.rolling import Links
 
 SHOWN = 5
 """Maximum number of origins in one message."""
 _ADVICE = (
-    ". Let them use another listener (the contract marks this one as leaving), then run the same "
-    "command again; or set `remove: anyway` in the stack's file, or a date from which it may be "
-    "removed"
+    ". Let them use another listener, then run the same command again; or set `remove: anyway` "
+    "in the stack's file, or a date from which it may be removed"
 )
 
 
@@ -37,16 +37,21 @@ def leaving(values: Mapping[str, str], plan: ClusterPlan, id: int) -> dict[int, 
     }
 
 
-def problems(used: Mapping[str, Counter[str]]) -> Iterator[str]:
-    """A message for each listener in ``used``, which counts connections by origin."""
+def problems(used: Mapping[str, Counter[str]], plan: ClusterPlan | None = None) -> Iterator[str]:
+    """A message for each listener in ``used``, which counts connections by origin.
+
+    If ``plan`` has the listener, it is with another protocol.
+    """
     for name, origins in used.items():
         total = sum(origins.values())
         counts = [f"{count} from {origin}" for origin, count in origins.most_common(SHOWN)]
         if len(origins) > SHOWN:
             counts.append(f"{len(origins) - SHOWN} more origins")
+        protocol = ", ".join(sorted(protocols(plan, name))) if plan else ""
+        fate = f"get the protocol {protocol}" if protocol else "be removed"
         connections = f"{total} connection{'s' * (total > 1)}"
         yield (
-            f"listener {name} would be removed, and has {connections} of clients: "
+            f"listener {name} would {fate}, and has {connections} of clients: "
             f"{', '.join(counts)}{_ADVICE}"
         )
 

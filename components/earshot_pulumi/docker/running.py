@@ -112,7 +112,7 @@ def client_problems(
                 is_host = peer.host in node.gateways
                 origin = f"Docker host {node.host.name}" if is_host else peer.host
                 origins_by_listener.setdefault(listener.name, Counter())[origin] += 1
-    yield from leaving.problems(origins_by_listener)
+    yield from leaving.problems(origins_by_listener, target.plan)
 
 
 def _clients_unknown(node: RunningNode, names: Sequence[str]) -> str:

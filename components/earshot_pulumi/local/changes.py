@@ -208,4 +208,4 @@ def client_problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
             if connection.pid not in pids.values():
                 origins = origins_by_listener.setdefault(leaving_ports[connection.port], Counter())
                 origins[connection.origin] += 1
-    yield from leaving.problems(origins_by_listener)
+    yield from leaving.problems(origins_by_listener, plan)

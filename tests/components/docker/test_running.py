@@ -86,9 +86,8 @@ def test_clients_are_counted_by_where_they_come_from(connect: Connect) -> None:
     (text,) = client_messages(connect, tables)
     assert text == (
         "listener INTERNAL would be removed, and has 3 connections of clients: 2 from 172.18.0.77, "
-        "1 from Docker host local. Let them use another listener (the contract marks this one as "
-        "leaving), then run the same command again; or set `remove: anyway` in the stack's file, "
-        "or a date from which it may be removed"
+        "1 from Docker host local. Let them use another listener, then run the same command again; "
+        "or set `remove: anyway` in the stack's file, or a date from which it may be removed"
     )
     assert client_messages(connect, tables, after=BEFORE) == []
 

@@ -302,8 +302,8 @@ def test_clients_of_a_listener_that_goes_are_counted_and_named(
         (text,) = changes.client_problems(tmp_path, without)
         assert text == (
             "listener INTERNAL would be removed, and has 2 connections of clients: 2 from "
-            f"127.0.0.1 (pid {os.getpid()}, {NAME}). Let them use another listener (the contract "
-            "marks this one as leaving), then run the same command again; or set `remove: anyway` "
+            f"127.0.0.1 (pid {os.getpid()}, {NAME}). Let them use another listener, then run the "
+            "same command again; or set `remove: anyway` "
             "in the stack's file, or a date from which it may be removed"
         )
         assert list(changes.client_problems(tmp_path, runs)) == []
@@ -321,6 +321,8 @@ def test_another_protocol_takes_the_listener_from_its_clients(
     secured = pairs.planned({"brokers": 1, "listeners": listeners})
     with socket.create_connection(("127.0.0.1", ports[0])):
         until(lambda: bool(list(changes.client_problems(tmp_path, secured))))
+        (text,) = changes.client_problems(tmp_path, secured)
+    assert text.startswith("listener INTERNAL would get the protocol SSL, and has 1 connection of ")
 
 
 def test_nodes_of_the_cluster_and_nodes_of_lost_settings_are_left_out(
