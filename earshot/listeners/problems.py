@@ -35,6 +35,7 @@ _ALLOWED = {
     "less_than": "less than {lt}",
     "string_type": "text (put it in quotes)",
     "string_unicode": "text",
+    "string_too_short": "{min_length} character or more",
     "tuple_type": "a list",
     "dict_type": "a map",
     "model_type": "a map of settings",

@@ -56,6 +56,8 @@ def test_each_fault_has_its_message(text: str, observed: str) -> None:
 
 @pytest.mark.parametrize(("key", "value", "observed"), [
     ("version", 4, "version: found 4; allowed: 1, 2 or 3"),
+    ("version", True, "version: found true; allowed: a number"),
+    ("cluster_id", "", "cluster_id: found ''; allowed: 1 character or more"),
     ("brokers", [], r"brokers: found \[\]; allowed: at least one"),
     ("brokers", GOOD["brokers"] * 2, "brokers: the id 1 occurs twice"),
     ("listeners", GOOD["listeners"] * 2, "listeners: INTERNAL occurs twice"),
@@ -149,6 +151,12 @@ def test_a_contract_of_hostile_size_is_one_error() -> None:
     error = refusal(listeners=listeners[:100], brokers=brokers)
     assert "brokers: found 20,100 addresses; allowed: 20,000 at most" in error
     assert refusal(brokers=[{} for _ in range(20_000)]).count("\n  - ") == 20, "some are named"
+
+
+def test_an_address_that_is_named_twice_is_one() -> None:
+    listener = GOOD["listeners"][0] | {"bootstrap": "a:1,b:1,a:1"}
+    contract = read_contract(json.dumps(GOOD | {"listeners": [listener]}), "c.json")
+    assert [str(address) for _, address in contract.bootstraps] == ["a:1", "b:1"]
 
 
 @pytest.mark.parametrize("placement", ["nonsense", "", "Docker", "docker "])
