@@ -15,8 +15,8 @@ import yaml
 from earshot_pulumi.docker import host_resources as module
 from pulumi.runtime import mocks
 
-from tests.components.aws.test_registrations import shown
 from tests.components.docker.test_brokers import Engine, _Answers, deployed
+from tests.components.registrations import as_yaml, shown
 
 FILE = Path(__file__).with_name("registrations.yaml")
 ONE_HOST: dict[str, Any] = {
@@ -64,5 +64,4 @@ def test_everything_is_registered_as_expected(case: str) -> None:
 
 if __name__ == "__main__":
     asyncio.set_event_loop(asyncio.new_event_loop())
-    registered = {case: registered_now(settings) for case, settings in CASES.items()}
-    print(yaml.dump(registered, Dumper=yaml.SafeDumper, width=100), end="")
+    print(as_yaml({case: registered_now(settings) for case, settings in CASES.items()}), end="")
