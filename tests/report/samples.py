@@ -301,6 +301,22 @@ def hostile() -> Report:
     return report([bad], notes=[nasty], cluster=nasty)
 
 
+def one_of_each() -> Report:
+    """One item of each kind, of which some passed and some failed: it has every key."""
+    passed, nasty = all_pass(), hostile()
+    (vantage,) = passed.vantages
+    return report(
+        [passed.cells[0], *nasty.cells],
+        kind="validation",
+        cluster=nasty.cluster,
+        delivery=passed.delivery[:1],
+        replication=[passed.replication[0], not_replicated().replication[-1]],
+        vantages=[vantage.model_copy(update={"reached": vantage.reached[:1]})],
+        incarnations=passed.incarnations,
+        notes=nasty.notes,
+    )
+
+
 ALL = {
     "all_pass": all_pass,
     "dead_broker": dead_broker,

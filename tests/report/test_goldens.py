@@ -1,9 +1,10 @@
 """Crafted reports in every format, compared with the files in `goldens`.
 
-The JSON of three reports has every key between them; the others are read back. All pages have one
-style sheet, which one golden contains.
+The JSON of one report has every key; the others are read back. All pages have one style sheet,
+which one golden contains.
 """
 
+import json
 import re
 from pathlib import Path
 
@@ -22,17 +23,18 @@ SUFFIX = {
     Format.MARKDOWN: "md",
     Format.HTML: "html",
 }
-
-
-IN_JSON = ("all_pass", "hostile", "not_replicated")
 WITH_STYLE = "all_pass"
 STYLE = re.compile(r"(?<=<style>\n).*(?=</style>)", re.DOTALL)
+FORMATS = [
+    (name, format)
+    for name in samples.ALL
+    for format in Format
+    # the page of drift has no part that other pages lack
+    if format is not Format.JSON and (name, format) != ("drift", Format.HTML)
+]
 
 
-@pytest.mark.parametrize(
-    "format", [report_format for report_format in Format if report_format is not Format.JSON]
-)
-@pytest.mark.parametrize("name", samples.ALL)
+@pytest.mark.parametrize(("name", "format"), FORMATS)
 def test_report_is_written_as_it_was(name: str, format: Format) -> None:
     text = render(samples.ALL[name](), format)
     if format is Format.HTML and name != WITH_STYLE:
@@ -43,9 +45,16 @@ def test_report_is_written_as_it_was(name: str, format: Format) -> None:
     is_golden(text, GOLDENS / f"{name}.{SUFFIX[format]}")
 
 
-@pytest.mark.parametrize("name", IN_JSON)
-def test_document_is_written_as_it_was(name: str) -> None:
-    is_golden(render(samples.ALL[name](), Format.JSON), GOLDENS / f"{name}.json")
+def test_document_is_written_as_it_was() -> None:
+    is_golden(render(samples.one_of_each(), Format.JSON), GOLDENS / "one_of_each.json")
+
+
+def test_a_document_has_every_key_even_if_it_has_no_item_of_that_kind() -> None:
+    empty, full = (
+        json.loads(render(report, Format.JSON))
+        for report in (samples.report([]), samples.one_of_each())
+    )
+    assert empty.keys() == full.keys()
 
 
 @pytest.mark.parametrize("name", samples.ALL)
