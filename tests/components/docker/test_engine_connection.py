@@ -200,17 +200,22 @@ class TlsSocket(sockets.socket):
     """As of an engine with TLS: open as long as the response reads from it."""
 
 
+def close_connection_over(opened: Any) -> None:
+    """Closes a connection for which the engine has opened a socket."""
+    api = SimpleNamespace(
+        exec_create=lambda *_, **__: {"Id": "exec"}, exec_start=lambda *_, **__: opened
+    )
+    client: Any = SimpleNamespace(api=api)
+    EngineConnection(client, "kafka-1", "127.0.0.1", 19092).close()
+
+
 def test_no_socket_to_an_engine_with_tls_stays_open() -> None:
     here, there = sockets.socketpair()
     opened: Any = TlsSocket(fileno=here.detach())
     reader = opened.makefile("rb")
     opened._response = SimpleNamespace(close=reader.close)
-    api = SimpleNamespace(
-        exec_create=lambda *_, **__: {"Id": "exec"}, exec_start=lambda *_, **__: opened
-    )
-    client: Any = SimpleNamespace(api=api)
     with there:
-        EngineConnection(client, "kafka-1", "127.0.0.1", 19092).close()
+        close_connection_over(opened)
         assert opened.fileno() == -1
 
 
@@ -219,12 +224,8 @@ def test_the_response_of_an_engine_without_tls_is_closed_before_its_socket() -> 
     response: Any = HTTPResponse(here)
     opened = response.fp.raw
     opened._response = response
-    api = SimpleNamespace(
-        exec_create=lambda *_, **__: {"Id": "exec"}, exec_start=lambda *_, **__: opened
-    )
-    client: Any = SimpleNamespace(api=api)
     with there:
-        EngineConnection(client, "kafka-1", "127.0.0.1", 19092).close()
+        close_connection_over(opened)
         assert here.fileno() == -1 and opened.closed
 
 

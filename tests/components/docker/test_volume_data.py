@@ -33,25 +33,32 @@ ENGINES_OF_ADDRESSES: Any = SimpleNamespace(of=lambda _: None)
 RECORD = b"\x01\x0c\x00\x11metadata.version%b\x00"
 
 
-def data(level: int | None) -> str:
-    """The output of a container for a volume that Kafka has formatted, with its feature level."""
+def packed(*members: tuple[str, bytes, dict[str, Any]]) -> str:
+    """The output of a container for files with a name, content and attributes."""
     buffer = io.BytesIO()
-    files = {"meta.properties": b"version=1\n"}
-    if level is not None:
-        files["bootstrap.checkpoint"] = RECORD % level.to_bytes(2, "big")
     with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
-        for name, content in files.items():
+        for name, content, attributes in members:
             member = tarfile.TarInfo(name)
             member.size = len(content)
+            for attribute, value in attributes.items():
+                setattr(member, attribute, value)
             archive.addfile(member, io.BytesIO(content))
     return base64.b64encode(buffer.getvalue()).decode()
+
+
+FORMATTED: tuple[str, bytes, dict[str, Any]] = ("meta.properties", b"version=1\n", {})
+
+
+def data(level: int) -> str:
+    """The output for a volume that Kafka has formatted with a feature level."""
+    return packed(FORMATTED, ("bootstrap.checkpoint", RECORD % level.to_bytes(2, "big"), {}))
 
 
 def version_problems(
     monkeypatch: pytest.MonkeyPatch,
     version: str,
     output: str | None,
-    made_for: str = "4.1.1",
+    made_for: str,
     before: TargetStack | None = None,
 ) -> list[str]:
     """The problems with one broker's volume that was created for Kafka ``made_for``.
@@ -73,52 +80,44 @@ def version_problems(
     return list(volume_data.version_problems(ENGINES, target, objects, before))
 
 
-OLDER = (
-    "volume earshot-s-kafka-1 on Docker host local was written by Kafka 4.1.1, and 4.0.2 is older"
-)
+VOLUME = "volume earshot-s-kafka-1 on Docker host local was "
+OLDER = f"{VOLUME}written by Kafka 4.1.1, and 4.0.2 is older"
+LEVELS = "ts `metadata.version` is 27, and 4.0.2 reads up to 25"
 ONWARD = (
     "; a KRaft cluster cannot go back to an older release. Keep the version, or remove the data "
     "with `data: delete` and `pulumi destroy`"
 )
+WITHOUT_LEVEL = (None, packed(FORMATTED))
 
 
-def test_data_that_an_older_kafka_cannot_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    levels = " (its `metadata.version` is 27, and 4.0.2 reads up to 25)"
-    assert version_problems(monkeypatch, "4.0.2", data(27)) == [OLDER + levels + ONWARD]
-
-
-def test_a_version_that_has_written_nothing_is_no_obstacle(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert version_problems(monkeypatch, "4.0.2", "") == []
-    assert version_problems(monkeypatch, "4.0.2", data(25)) == [], "another has formatted it"
-
-
-@pytest.mark.parametrize("output", [None, data(None)])
-def test_if_data_has_no_level_the_version_that_it_was_created_for_decides(
-    monkeypatch: pytest.MonkeyPatch, output: str | None
-) -> None:
-    assert version_problems(monkeypatch, "4.0.2", output) == [OLDER + ONWARD]
-    assert (
-        version_problems(monkeypatch, "4.0.2", output, "4.0.1", target_stack(kafka_version="4.1.1"))
-        == []
-    )
-
-
-def test_an_upgrade_can_be_reverted_until_the_level_is_raised(
+@pytest.mark.parametrize(("version", "output", "made_for", "before", "problem"), [
+    ("4.0.2", data(27), "4.1.1", None, f"{OLDER} (i{LEVELS})"),
+    # it has written nothing, or another release has formatted the volume
+    ("4.0.2", "", "4.1.1", None, ""),
+    ("4.0.2", data(25), "4.1.1", None, ""),
+    # without a level, the version decides that it was created for
+    *(("4.0.2", output, "4.1.1", None, OLDER) for output in WITHOUT_LEVEL),
+    *(("4.0.2", output, "4.0.1", "4.1.1", "") for output in WITHOUT_LEVEL),
+    # an upgrade can be reverted until the level is raised
+    ("4.0.2", data(25), "4.0.1", "4.1.1", ""),
+    ("4.0.2", data(27), "4.0.1", "4.1.1", f"{VOLUME}upgraded: i{LEVELS}"),
+    # a release whose levels are not known is checked by its number
+    ("4.8.0", data(27), "4.9.0", None, f"{VOLUME}written by Kafka 4.9.0, and 4.8.0 is older"),
+    ("4.8.0", data(27), "4.7.0", "4.9.0", ""),
+    # for an older release only a volume is looked into
+    *((version, None, "4.1.1", None, "") for version in ("4.1.1", "4.1.0", "4.2.0")),
+])  # fmt: skip
+def test_data_that_an_older_kafka_cannot_read(
     monkeypatch: pytest.MonkeyPatch,
+    version: str,
+    output: str | None,
+    made_for: str,
+    before: str | None,
+    problem: str,
 ) -> None:
-    before = target_stack(kafka_version="4.1.1")
-    assert version_problems(monkeypatch, "4.0.2", data(25), "4.0.1", before) == []
-    assert version_problems(monkeypatch, "4.0.2", data(27), "4.0.1", before) == [
-        "volume earshot-s-kafka-1 on Docker host local was upgraded: its `metadata.version` is 27, "
-        "and 4.0.2 reads up to 25" + ONWARD
-    ]
-
-
-@pytest.mark.parametrize("version", ["4.1.1", "4.1.0", "4.2.0"])
-def test_a_volume_is_looked_into_for_an_older_release_only(
-    monkeypatch: pytest.MonkeyPatch, version: str
-) -> None:
-    assert version_problems(monkeypatch, version, None) == []
+    former = target_stack(kafka_version=before) if before else None
+    expected = [problem + ONWARD] if problem else []
+    assert version_problems(monkeypatch, version, output, made_for, former) == expected
 
 
 def test_volumes_of_other_stacks_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,18 +131,13 @@ def test_volumes_of_other_stacks_are_not_read(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_an_archive_that_ends_early_is_read_as_far_as_it_goes() -> None:
-    packed = base64.b64decode(data(27))
-    assert volume_data.read(base64.b64encode(packed[: len(packed) - 12]).decode()) == (True, 27)
+    whole = base64.b64decode(data(27))
+    assert volume_data.read(base64.b64encode(whole[:-12]).decode()) == (True, 27)
 
 
 def test_an_archive_does_not_fill_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(volume_data, "MOST_EXTRACTED", 2**20)
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
-        for name in ("meta.properties", "large"):
-            member = tarfile.TarInfo(name)
-            member.size = 2**20
-            archive.addfile(member, io.BytesIO(bytes(member.size)))
+    output = packed(*((name, bytes(2**20), {}) for name in ("meta.properties", "large")))
     extracted: list[int] = []
 
     def level(folders: list[Path]) -> int | None:
@@ -151,14 +145,14 @@ def test_an_archive_does_not_fill_the_disk(monkeypatch: pytest.MonkeyPatch) -> N
         return None
 
     monkeypatch.setattr(volume_data, "feature_level", level)
-    assert volume_data.read(base64.b64encode(buffer.getvalue()).decode()) == (True, None)
+    assert volume_data.read(output) == (True, None)
     assert extracted == [2**20]
 
 
 @given(cut=st.integers(0, 200), suffix=st.binary(max_size=20))
 def test_any_output_of_a_container_is_read_without_an_error(cut: int, suffix: bytes) -> None:
-    packed = base64.b64decode(data(27))
-    written, level = volume_data.read(base64.b64encode(packed[:cut] + suffix).decode()[:-1])
+    whole = base64.b64decode(data(27))
+    written, level = volume_data.read(base64.b64encode(whole[:cut] + suffix).decode()[:-1])
     assert written or level is None
 
 
@@ -212,21 +206,6 @@ def test_for_a_volume_without_a_version_that_of_the_stack_decides(
     )
 
 
-def test_a_release_whose_levels_are_not_known_is_checked_by_its_number(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    assert version_problems(monkeypatch, "4.8.0", data(27), "4.9.0") == [
-        "volume earshot-s-kafka-1 on Docker host local was written by Kafka 4.9.0, and 4.8.0 is "
-        "older" + ONWARD
-    ]
-    assert (
-        version_problems(
-            monkeypatch, "4.8.0", data(27), "4.7.0", target_stack(kafka_version="4.9.0")
-        )
-        == []
-    )
-
-
 @pytest.mark.parametrize(
     ("version", "level"), [("3.9.2", 21), ("4.0.2", 25), ("4.1.1", 27), ("4.2.0", 29)]
 )
@@ -242,7 +221,7 @@ def test_an_output_that_is_no_archive_has_no_level() -> None:
     assert volume_data.read("") == (False, None)
     for output in ("AAAA", "!", base64.b64encode(b"\x1f\x8b\x08").decode()):
         assert volume_data.read(output) == (False, None)
-    assert volume_data.read(data(None)) == (True, None)
+    assert volume_data.read(packed(FORMATTED)) == (True, None)
 
 
 @pytest.mark.parametrize("members", [
@@ -255,14 +234,8 @@ def test_an_output_that_is_no_archive_has_no_level() -> None:
 def test_an_archive_with_impossible_files_has_no_level(
     members: list[tuple[str, dict[str, Any]]],
 ) -> None:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
-        for name, attributes in members:
-            member = tarfile.TarInfo(name)
-            for attribute, value in attributes.items():
-                setattr(member, attribute, value)
-            archive.addfile(member)
-    assert volume_data.read(base64.b64encode(buffer.getvalue()).decode()) == (False, None)
+    output = packed(*((name, b"", attributes) for name, attributes in members))
+    assert volume_data.read(output) == (False, None)
 
 
 def removal_problems(monkeypatch: pytest.MonkeyPatch, listing: str) -> tuple[list[str], list[str]]:
