@@ -25,6 +25,11 @@ UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 UNKNOWN_LIST = "6a19a0b0-7e62-4c92-b797-7f8e31da9cc2"
 
 
+def headline(text: str) -> str:
+    """What is reported of which object, with the rule; the rule's examples have the other lines."""
+    return text.partition("\n")[0]
+
+
 def floats(value: Any) -> Any:
     """Every number as the engine hands it over."""
     if isinstance(value, dict):

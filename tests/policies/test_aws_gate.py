@@ -13,7 +13,7 @@ from earshot.placement.aws import AwsPlan, ProvisionedNames, node_user_data, pla
 from earshot.sources.stack_resources import INSTANCE
 from tests.config.aws_documents import OWN_ZONE, TWO_LISTENERS, read_aws
 from tests.placement.test_aws import given
-from tests.policies.calls import UNKNOWN, Pack
+from tests.policies.calls import UNKNOWN, Pack, headline
 
 OWN_ID = "5L6g3nShT-eMCtK-X86swQ"
 SILENT_RESOLVERS = {"resolvers": {"external": ["127.0.0.1:1"]}, "timeout": 0.05}
@@ -82,14 +82,10 @@ def test_a_public_name_without_an_elastic_ip_is_stopped() -> None:
     spec = read_aws(brokers=1, **TWO_LISTENERS)
     lent = {id: replace(item, public_address=None) for id, item in given(spec).items()}
     found = checked(plan_aws(spec, lent))
-    assert found["kl009"][0] == (
+    assert headline(found["kl009"][0]) == (
         "broker 1, listener EXTERNAL (scope external): advertises "
         "ec2-198-51-100-10.eu-central-1.compute.amazonaws.com, which is 198.51.100.10, and "
-        "broker 1 has no Elastic IP [KL009]\n"
-        "  expected: an Elastic IP of broker 1, or a name that leads to one\n"
-        "  fix: give the broker an Elastic IP, and advertise its name\n"
-        "  source: "
-        "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/using-instance-addressing.html"
+        "broker 1 has no Elastic IP [KL009]"
     )
 
 
@@ -139,17 +135,11 @@ def test_a_port_closed_to_all_or_open_to_the_world_is_stopped() -> None:
     rules = document["cloud"]["instances"]["1"]["ingress"]
     external = next(rule for rule in rules if rule["fromPort"] == 9092)
     external["cidrIpv4"] = "0.0.0.0/0"
-    assert Pack(SILENT_RESOLVERS).analyze(GATE_TYPE, document)["kl007"][0] == (
+    assert headline(Pack(SILENT_RESOLVERS).analyze(GATE_TYPE, document)["kl007"][0]) == (
         "broker 1, listener EXTERNAL: port 9092 is open to more than its clients: 9092 from "
-        "0.0.0.0/0 [KL007]\n"
-        "  expected: 203.0.113.0/24\n"
-        "  fix: name the clients' own ranges; the world must be asked for in so many words\n"
-        "  source: https://docs.aws.amazon.com/vpc/latest/userguide/security-group-rules.html"
+        "0.0.0.0/0 [KL007]"
     )
     rules.remove(external)
-    assert Pack(SILENT_RESOLVERS).analyze(GATE_TYPE, document)["kl007"][0] == (
-        "broker 1, listener EXTERNAL: no security group opens port 9092 to 203.0.113.0/24 [KL007]\n"
-        "  expected: a rule for TCP port 9092 that lets them in\n"
-        "  fix: open the port to the clients of the listener's scopes, by range or by group\n"
-        "  source: https://docs.aws.amazon.com/vpc/latest/userguide/security-group-rules.html"
+    assert headline(Pack(SILENT_RESOLVERS).analyze(GATE_TYPE, document)["kl007"][0]) == (
+        "broker 1, listener EXTERNAL: no security group opens port 9092 to 203.0.113.0/24 [KL007]"
     )

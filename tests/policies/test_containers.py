@@ -11,14 +11,13 @@ from earshot_pulumi.gate import GATE_TYPE
 
 from earshot.adopt.adoption import adopt_compose
 from earshot.config.docker import DockerSpec
-from earshot.listeners.image_demands import APACHE_SCRIPT
 from earshot.placement.docker import DockerPlan, plan_docker
 from earshot.rules.evaluate import RULES
 from earshot.rules.registry import Severity
 from earshot.sources.compose import read_compose
 from earshot.sources.docker_container import NETWORK, REMOTE_IMAGE
 from tests.doubles.dns_server import dns_server
-from tests.policies.calls import UNKNOWN, UNKNOWN_LIST, Pack
+from tests.policies.calls import UNKNOWN, UNKNOWN_LIST, Pack, headline
 from tests.policies.programs import Program
 from tests.rules.container_examples import KRAFT
 from toolchain.paths import ROOT
@@ -351,14 +350,9 @@ def test_a_second_broker_on_a_port_that_is_taken_is_stopped() -> None:
     findings = at_the_end(registered(inputs(), second()))
     ((name, text),) = findings.pop("kl017-stack")
     assert (findings, name) == ({}, "kafka2")
-    assert text == (
+    assert headline(text) == (
         "container kafka2: publishes 9092->9092, and kafka1 publishes 9092->9092: Docker starts "
-        "only one of them [KL017]\n"
-        "  expected: a port of the machine for each container\n"
-        "  fix: publish another port of the machine, and advertise that one; write kafka2: ports: "
-        "9093:9092 in place of 9092:9092; kafka2: KAFKA_ADVERTISED_LISTENERS: "
-        "INTERNAL://kafka2:19092,HOST://localhost:9093,CONTROLLER://kafka2:9093\n"
-        "  source: https://docs.docker.com/engine/network/port-publishing/"
+        "only one of them [KL017]"
     )
 
 
@@ -423,12 +417,10 @@ def test_a_name_that_leads_to_another_machine_is_advice(
         elsewhere = Pack(policy).analyze(CONTAINER_TYPE, props, provider={"host": "ssh://a"})
     text = (
         "container kafka1, listener HOST (scope external): advertises kafka.example.com, which "
-        "resolves to 198.51.100.7: 198.51.100.7 is not its own [KL012]\n"
-        "  expected: addresses of broker 1 itself: 192.0.2.10\n"
-        "  fix: point the record at the broker's own address, or advertise the broker's own name\n"
-        "  source: https://kafka.apache.org/protocol#protocol_partitioning"
+        "resolves to 198.51.100.7: 198.51.100.7 is not its own [KL012]"
     )
-    assert findings == ({} if leads_here else {"advice": [text]})
+    assert set(findings) == (set() if leads_here else {"advice"})
+    assert [headline(advice) for advice in findings.get("advice", [])] == [text] * (not leads_here)
     assert elsewhere == {}, "what addresses another machine has is not known here"
 
 
@@ -459,17 +451,11 @@ ZOOKEEPER = {
 def test_a_broker_of_zookeepers_time_is_stopped_for_where_it_binds_alone(image: str) -> None:
     by_resource, end = registered({**ZOOKEEPER, "image": image}).run(Pack(), preview=True)
     assert end == {}
-    assert by_resource["kafka0"]["kl017"] == [
-        (
-            "container kafka0, listener LISTENER_FRED: publishes 9092->9092, and LISTENER_FRED "
-            "listens on localhost:9092, which is the container alone: no client connects there "
-            "[KL017]\n"
-            "  expected: a listener on all interfaces of the container\n"
-            "  fix: let it listen on all interfaces of its container; write kafka0: "
-            "KAFKA_LISTENERS: LISTENER_BOB://kafka0:29092,LISTENER_FRED://0.0.0.0:9092\n"
-            "  source: https://docs.docker.com/engine/network/port-publishing/"
-        )
-    ]
+    (text,) = by_resource["kafka0"]["kl017"]
+    assert headline(text) == (
+        "container kafka0, listener LISTENER_FRED: publishes 9092->9092, and LISTENER_FRED "
+        "listens on localhost:9092, which is the container alone: no client connects there [KL017]"
+    )
 
 
 def docker_plan(**document: Any) -> DockerPlan:
@@ -506,12 +492,9 @@ def test_the_gate_of_our_own_containers_passes_and_so_do_they(mode: str) -> None
 def test_the_gate_stops_for_ports_that_disagree() -> None:
     findings = Pack().analyze(GATE_TYPE, gate(docker_plan(), ports=[]))
     assert mandatory(findings) == {"kl006"}
-    assert findings["kl006"][0] == (
+    assert headline(findings["kl006"][0]) == (
         "container kafka-1, broker 1, listener HOST (scope host): advertises localhost:9092, "
-        "and the container publishes no port for 9092 [KL006]\n"
-        "  expected: a published port that leads to 9092, advertised unchanged\n"
-        "  fix: publish 9092:9092\n"
-        "  source: https://docs.docker.com/engine/network/port-publishing/"
+        "and the container publishes no port for 9092 [KL006]"
     )
 
 
@@ -524,12 +507,9 @@ def test_the_gate_stops_for_what_the_image_refuses() -> None:
     )
     findings = Pack().analyze(GATE_TYPE, props)
     assert mandatory(findings) == {"kl014"}
-    assert findings["kl014"][0] == (
+    assert headline(findings["kl014"][0]) == (
         "container controller-10001, broker 10001: is a controller only and sets "
-        "KAFKA_ADVERTISED_LISTENERS: the image exits [KL014]\n"
-        "  expected: no such variable on a controller\n"
-        "  fix: take KAFKA_ADVERTISED_LISTENERS away\n"
-        f"  source: {APACHE_SCRIPT}"
+        "KAFKA_ADVERTISED_LISTENERS: the image exits [KL014]"
     )
 
 
@@ -574,14 +554,10 @@ def test_what_was_adopted_is_stopped_as_it_was_written(name: str, stopped: set[s
     assert mandatory(findings) == stopped
     if stopped:
         (text,) = findings["kl006"]
-        assert text == (
+        assert headline(text) == (
             "container kafka0, broker 0, listener LISTENER_FRED: listens on localhost:9092, "
             "which inside the container is the container alone, behind the published port "
-            "127.0.0.1:9092->9092 [KL006]\n"
-            "  expected: a listener on all of the container's interfaces (0.0.0.0:9092)\n"
-            "  fix: write LISTENER_FRED://0.0.0.0:9092 into `listeners`, and keep what "
-            "it advertises\n"
-            "  source: https://docs.docker.com/engine/network/port-publishing/"
+            "127.0.0.1:9092->9092 [KL006]"
         )
 
 

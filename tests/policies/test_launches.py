@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from earshot_policies.launches import LAUNCH_TEMPLATE, TASK_DEFINITION, TEMPLATES
 
-from tests.policies.calls import UNKNOWN, Pack
+from tests.policies.calls import UNKNOWN, Pack, headline
 from tests.rules.container_examples import KRAFT
 
 SCRIPT = """\
@@ -45,12 +45,9 @@ def test_user_data_of_a_template_are_checked_before_any_instance_exists() -> Non
     findings = pack.analyze(LAUNCH_TEMPLATE, template(SCRIPT))
     ((policy, (text,)),) = findings.items()
     assert policy == "kl002"
-    assert text == (
+    assert headline(text) == (
         "listener PLAINTEXT: advertised.listeners: PLAINTEXT advertises 0.0.0.0:9092; Kafka "
-        "does not start [KL002]\n"
-        "  expected: an address that clients can connect to\n"
-        "  fix: advertise the host that was provisioned for these clients\n"
-        "  source: https://kafka.apache.org/documentation/#brokerconfigs"
+        "does not start [KL002]"
     )
     assert pack.places == [f"urn:pulumi:s::p::{LAUNCH_TEMPLATE}::x, userData"]
 
