@@ -103,44 +103,6 @@ def document_of(adoption: Adoption) -> Any:
     return adoption.document
 
 
-def test_the_two_listener_file_keeps_its_listeners_and_its_mistake() -> None:
-    adoption = adopt("two_listeners.yml")
-    (mistake,) = adoption.mistakes
-    place = (mistake.rule, mistake.container, mistake.listener)
-    assert place == ("KL017", "kafka0", "LISTENER_FRED")
-    assert mistake.observed == (
-        "publishes 9092->9092, and LISTENER_FRED listens on localhost:9092, which is the "
-        "container alone: no client connects there"
-    )
-    assert adoption.exit_code == 1
-    document = document_of(adoption)
-    assert document["broker_ids"] == [0] and document["names"] == {0: "kafka0"}
-    bob, fred = document["listeners"]
-    assert (bob["bind"], fred["bind"]) == ("kafka0", "localhost"), "the gate stops it there"
-    assert bob["advertised"] == {0: "kafka0:29092"}
-    assert fred["advertised"] == {0: "localhost:9092"}
-    assert document["controllers"]["port"] not in (29092, 9092)
-
-
-def test_the_three_listener_file_has_three_scopes_and_leftovers_of_zookeeper() -> None:
-    adoption = adopt("three_listeners.yml")
-    assert adoption.mistakes == () and adoption.exit_code == 0
-    scopes = {row.listener.name: row.listener.audience.scopes for row in adoption.listeners}
-    assert scopes == {
-        "LISTENER_BOB": (Scope.INTERNAL,),
-        "LISTENER_FRED": (Scope.HOST,),
-        "LISTENER_ALICE": (Scope.EXTERNAL,),
-    }
-    alice = document_of(adoption)["listeners"][2]
-    assert alice["advertised"] == {0: "never-gonna-give-you-up:29094"}
-    assert [leftover.what for leftover in adoption.leftovers] == [
-        "service zookeeper (confluentinc/cp-zookeeper:5.2.1)",
-        "broker.id",
-        "zookeeper.connect",
-        "topics and their data",
-    ]
-
-
 def test_an_image_without_variables_is_checked_by_its_own_defaults() -> None:
     text = "services: {kafka: {image: 'apache/kafka:4.1.1', ports: ['9092:9092']}}"
     adoption = adopt_text(text)
@@ -223,24 +185,7 @@ services:
     assert not [mistake for mistake in adopt_text(text).mistakes if mistake.rule == "KL002"]
 
 
-def test_a_remapped_port_is_kept_apart_from_the_one_inside() -> None:
-    document = document_of(adopt("kraft_remapped.yml"))
-    host = document["listeners"][1]
-    assert (host["port"], host["published"], host["advertised"]) == (
-        9092,
-        {1: 39092},
-        {1: "localhost:39092"},
-    )
-
-
 class TestUndecided:
-    def test_nothing_is_guessed(self) -> None:
-        adoption = adopt("undecided.yml")
-        (question,) = adoption.undecided
-        assert question.listener == "PARTNER"
-        assert question.remedy == "--scope PARTNER=internal|host|external"
-        assert adoption.document is None and adoption.exit_code == 1
-
     def test_an_option_decides(self) -> None:
         adoption = adopt("undecided.yml", PARTNER=(Scope.EXTERNAL,))
         assert adoption.undecided == () and adoption.document is not None
