@@ -90,56 +90,49 @@ def test_what_starts(image: str, env: dict[str, str | None]) -> None:
     assert reported(image, env) == []
 
 
-@pytest.mark.parametrize(
-    ("image", "kafka"),
-    [
-        (CP8, 4),
-        ("confluentinc/cp-kafka:latest", 4),
-        ("confluentinc/cp-kafka", 4),
-        ("confluentinc/cp-server:8.1.0", 4),
-        (APACHE, 4),
-        ("apache/kafka:latest", 4),
-        ("bitnami/kafka:4.0.0", 4),
-        ("bitnami/kafka:latest", 4),
-        ("registry.example.com/bitnamilegacy/kafka:4.0", 4),
-    ],
-)
-def test_zookeeper_on_a_kafka_that_has_none(image: str, kafka: int) -> None:
-    (finding,) = findings_of(image, ZOOKEEPER)
-    assert (
-        finding.rule,
-        finding.container,
-        finding.observed,
-        finding.expected,
-        finding.remedy,
-    ) == (
-        "KL014",
-        "kafka",
-        f"{image} is Kafka {kafka}, which has no ZooKeeper, and zookeeper.connect is set",
-        "process.roles, node.id and a KRaft quorum, or an image of Kafka 3",
-        "`earshot adopt` writes the settings for KRaft",
-    )
+MISSING = "does not set {}, and {} refuses to start"
+ADVERTISED = "KAFKA_ADVERTISED_LISTENERS"
 
 
-@pytest.mark.parametrize(("image", "env", "missing"), [
-    (CP7, KRAFT | {"CLUSTER_ID": None}, "CLUSTER_ID"),
-    (CP8, KRAFT | {"CLUSTER_ID": None}, "CLUSTER_ID"),
-    (CP8, CONTROLLER | {"CLUSTER_ID": None}, "CLUSTER_ID"),
-    (CP8, KRAFT | {"KAFKA_ADVERTISED_LISTENERS": None}, "KAFKA_ADVERTISED_LISTENERS"),
-    (CP7, KRAFT | {"KAFKA_ADVERTISED_LISTENERS": None, "CLUSTER_ID": None},
-     "KAFKA_ADVERTISED_LISTENERS, CLUSTER_ID"),
-    (CP7, ZOOKEEPER | {"KAFKA_ZOOKEEPER_CONNECT": None}, "KAFKA_ZOOKEEPER_CONNECT"),
-    (CP7, ZOOKEEPER | {"KAFKA_ADVERTISED_LISTENERS": None}, "KAFKA_ADVERTISED_LISTENERS"),
-    (CP8, {"KAFKA_ADVERTISED_LISTENERS": "A://kafka:1"}, "KAFKA_PROCESS_ROLES"),
+@pytest.mark.parametrize(("image", "env", "observed", "expected", "remedy"), [
+    *((image, ZOOKEEPER,
+       f"{image} is Kafka 4, which has no ZooKeeper, and zookeeper.connect is set",
+       "process.roles, node.id and a KRaft quorum, or an image of Kafka 3",
+       "`earshot adopt` writes the settings for KRaft") for image in (
+        CP8, "confluentinc/cp-kafka:latest", "confluentinc/cp-kafka",
+        "confluentinc/cp-server:8.1.0", APACHE, "apache/kafka:latest", "bitnami/kafka:4.0.0",
+        "bitnami/kafka:latest", "registry.example.com/bitnamilegacy/kafka:4.0",
+    )),
+    *((image, env, MISSING.format(missing, image), missing, f"set {missing}")
+      for image, env, missing in (
+        (CP7, KRAFT | {"CLUSTER_ID": None}, "CLUSTER_ID"),
+        (CP8, KRAFT | {"CLUSTER_ID": None}, "CLUSTER_ID"),
+        (CP8, CONTROLLER | {"CLUSTER_ID": None}, "CLUSTER_ID"),
+        (CP8, KRAFT | {ADVERTISED: None}, ADVERTISED),
+        (CP7, KRAFT | {ADVERTISED: None, "CLUSTER_ID": None}, f"{ADVERTISED}, CLUSTER_ID"),
+        (CP7, ZOOKEEPER | {"KAFKA_ZOOKEEPER_CONNECT": None}, "KAFKA_ZOOKEEPER_CONNECT"),
+        (CP7, ZOOKEEPER | {ADVERTISED: None}, ADVERTISED),
+        (CP8, {ADVERTISED: "A://kafka:1"}, "KAFKA_PROCESS_ROLES"),
+    )),
+    *((image, CONTROLLER | {ADVERTISED: "CONTROLLER://kafka:9093"},
+       f"is a controller only and sets {ADVERTISED}: the image exits",
+       "no such variable on a controller", f"take {ADVERTISED} away")
+      for image in (CP7, CP8, APACHE)),
+    *((CP7, ZOOKEEPER | {name: "x"}, f"sets {name}, and {CP7} refuses to start",
+       f"KAFKA_LISTENERS and {ADVERTISED}, which replace it", f"take {name} away")
+      for name in ("KAFKA_ADVERTISED_HOST", "KAFKA_ADVERTISED_PORT", "KAFKA_PORT")),
 ])  # fmt: skip
-def test_what_cp_kafka_asks_for(image: str, env: dict[str, str | None], missing: str) -> None:
+def test_what_an_image_refuses(
+    image: str, env: dict[str, str | None], observed: str, expected: str, remedy: str
+) -> None:
     (finding,) = findings_of(image, env)
-    assert (finding.rule, finding.observed, finding.expected, finding.remedy) == (
-        "KL014",
-        f"does not set {missing}, and {image} refuses to start",
-        missing,
-        f"set {missing}",
-    )
+    assert (finding.rule, finding.container) == ("KL014", "kafka")
+    assert (finding.observed, finding.expected, finding.remedy) == (observed, expected, remedy)
+
+
+@pytest.mark.parametrize("name", ["KAFKA_ADVERTISED_HOST", "KAFKA_ADVERTISED_PORT", "KAFKA_PORT"])
+def test_another_image_refuses_none_of_them(name: str) -> None:
+    assert reported("example/kafka", ZOOKEEPER | {name: "x"}) == []
 
 
 @pytest.mark.parametrize(
@@ -265,18 +258,6 @@ def test_a_variable_with_a_misspelt_name_that_nothing_depends_on_is_a_warning() 
     assert "LISTNERS" not in other.observed, "what is missing is another"
 
 
-@pytest.mark.parametrize("image", [CP7, CP8, APACHE])
-def test_a_controller_alone_that_advertises_by_the_images_variable(image: str) -> None:
-    advertised = {"KAFKA_ADVERTISED_LISTENERS": "CONTROLLER://kafka:9093"}
-    (finding,) = findings_of(image, CONTROLLER | advertised)
-    assert (finding.rule, finding.observed, finding.expected, finding.remedy) == (
-        "KL014",
-        "is a controller only and sets KAFKA_ADVERTISED_LISTENERS: the image exits",
-        "no such variable on a controller",
-        "take KAFKA_ADVERTISED_LISTENERS away",
-    )
-
-
 @pytest.mark.parametrize("image", [CP7, CP8, APACHE, "apache/kafka:4.2.0"])
 def test_a_controller_alone_may_set_what_it_advertises_to_nothing(image: str) -> None:
     assert reported(image, CONTROLLER | {"KAFKA_ADVERTISED_LISTENERS": ""}) == []
@@ -311,17 +292,6 @@ def test_images_hand_over_what_is_set_to_nothing(image: str, name: str, is_refus
     assert bool(refusals) is is_refused, refusals
     assert all(rule == "KL002" for rule, _ in refusals)
     assert reported(image, env, command="sleep infinity") == []
-
-
-@pytest.mark.parametrize("name", ["KAFKA_ADVERTISED_HOST", "KAFKA_ADVERTISED_PORT", "KAFKA_PORT"])
-def test_variables_that_cp_kafka_refuses(name: str) -> None:
-    (finding,) = findings_of(CP7, ZOOKEEPER | {name: "x"})
-    assert (finding.observed, finding.expected, finding.remedy) == (
-        f"sets {name}, and {CP7} refuses to start",
-        "KAFKA_LISTENERS and KAFKA_ADVERTISED_LISTENERS, which replace it",
-        f"take {name} away",
-    )
-    assert reported("example/kafka", ZOOKEEPER | {name: "x"}) == []
 
 
 BITNAMI_SASL: dict[str, str | None] = {

@@ -116,7 +116,7 @@ def test_a_record_that_is_still_to_be_made_is_not_asked_for_and_one_that_is_ther
     assert asked.resolvers[SERVER].asked == {host: 1}
 
 
-def test_why_nothing_declares_a_name_is_told_with_what_was_answered() -> None:
+def test_a_private_zone_declares_no_name_for_others_and_a_lookup_is_believed() -> None:
     host = "b1.example.com"
     zone = made(ZONE, "z", zoneId="Z1", name="example.com", vpcs=[{"vpcId": "vpc-1"}])
     record = made(RECORD, "r", zoneId="Z1", name=host, fqdn=host, type="A", records=["10.0.0.1"])
@@ -124,6 +124,8 @@ def test_why_nothing_declares_a_name_is_told_with_what_was_answered() -> None:
     assert found.evidence[key(host)].why == (
         f"{SERVER} does not resolve it; its one record is in zone example.com, which is private"
     )
+    found, _ = reported(host, zone, record, table={host: ("198.51.100.1",)})
+    assert found.evidence[key(host)].kind is EvidenceKind.LIVE
 
 
 def test_a_name_that_no_resource_can_declare_may_be_known_to_who_is_asked() -> None:
@@ -284,14 +286,6 @@ def test_a_name_of_ec2s_that_is_not_believed_is_told_by_the_attribute_alone() ->
     assert found.evidence["CLIENTS", Scope.EXTERNAL, PUBLIC].why == (
         "enableDnsSupport and enableDnsHostnames of the VPC: off, so that AWS gives no such name"
     )
-
-
-def test_what_a_private_zone_keeps_is_believed_of_who_was_asked() -> None:
-    host = "b1.example.com"
-    zone = made(ZONE, "z", zoneId="Z1", name="example.com", vpcs=[{"vpcId": "vpc-1"}])
-    record = made(RECORD, "r", zoneId="Z1", name=host, fqdn=host, type="A", records=["10.0.0.1"])
-    found, _ = reported(host, zone, record, table={host: ("198.51.100.1",)})
-    assert found.evidence[key(host)].kind is EvidenceKind.LIVE
 
 
 def test_what_waits_for_its_record_is_not_asked_for_while_others_are() -> None:

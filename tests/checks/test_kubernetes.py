@@ -73,23 +73,21 @@ LINKED = (
 )
 
 
+OWN_SCRIPT = "command: [sh, -c, 'export A=b && exec /etc/confluent/docker/run']"
+
+
 @pytest.mark.parametrize(
-    "image",
+    ("image", "more"),
     [
-        "confluentinc/cp-kafka:7.5.0",
-        "confluentinc/cp-enterprise-kafka:5.5.0",
-        "mirror.example.org/confluentinc/cp-server:7.5.0",
-        "confluentinc/cp-kafka:${TAG}",
+        ("confluentinc/cp-kafka:7.5.0", ""),
+        ("confluentinc/cp-kafka:7.5.0", OWN_SCRIPT),
+        ("confluentinc/cp-enterprise-kafka:5.5.0", ""),
+        ("mirror.example.org/confluentinc/cp-server:7.5.0", ""),
+        ("confluentinc/cp-kafka:${TAG}", ""),
     ],
 )
-def test_a_service_called_kafka_comes_in_as_a_variable(image: str) -> None:
-    assert found(broker(image), SERVICE) == [LINKED.format(image=image)]
-
-
-def test_the_image_starts_by_its_own_script_from_the_command_too() -> None:
-    more = "command: [sh, -c, 'export A=b && exec /etc/confluent/docker/run']"
-    image = "confluentinc/cp-kafka:7.5.0"
-    assert found(broker(more=more), SERVICE) == [LINKED.format(image=image)]
+def test_a_service_called_kafka_comes_in_as_a_variable(image: str, more: str) -> None:
+    assert found(broker(image, more=more), SERVICE) == [LINKED.format(image=image)]
 
 
 @pytest.mark.parametrize(

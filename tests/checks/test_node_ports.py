@@ -64,16 +64,7 @@ NO_BOOTSTRAP = (
      [("KL018", "error", "Kafka events", f"{CONFIGURATION}.bootstrap.nodePort")]),
     ([kafka(BOOTSTRAP), kafka(BOOTSTRAP, name="audit")],
      [("KL018", "error", "Kafka audit", f"{CONFIGURATION}.bootstrap.nodePort")]),
-])  # fmt: skip
-def test_the_second_service_of_a_node_port(
-    resources: list[str], expected: list[tuple[str, str, str, str]]
-) -> None:
-    assert findings(*resources) == expected
-
-
-@pytest.mark.parametrize(
-    "resources",
-    [
+    *((resources, []) for resources in (
         [service("a", PORT), service("b", "port: 9092, nodePort: 30002")],
         [service("a", PORT), service("b", "port: 9092")],
         [service("a", "port: 1, nodePort: 0"), service("b", "port: 1, nodePort: 0")],
@@ -87,7 +78,9 @@ def test_the_second_service_of_a_node_port(
         [kafka(NO_BOOTSTRAP, type="loadbalancer")],
         [kafka(BOTH, type="internal")],
         [kafka("'${CONFIGURATION}'")],
-    ],
-)
-def test_node_ports_without_a_finding(resources: list[str]) -> None:
-    assert findings(*resources) == []
+    )),
+])  # fmt: skip
+def test_a_node_port_is_of_one_service(
+    resources: list[str], expected: list[tuple[str, str, str, str]]
+) -> None:
+    assert findings(*resources) == expected

@@ -82,11 +82,8 @@ READY = of("KL016", "readinessProbe startupProbe")
 TOOL = {"exec": {"command": ["kafka-topics", "--bootstrap-server", "localhost:9092", "--list"]}}
 
 
-def test_nodes_that_find_each_other() -> None:
-    assert found(stateful(), service()) == []
-
-
 @pytest.mark.parametrize(("documents", "expected"), [
+    ([stateful(), service()], []),
     # every replica has the id of its template
     ([stateful(script="", env={"KAFKA_NODE_ID": "1"}), service()], [IDS]),
     # and pods of a Deployment have no names
@@ -135,38 +132,36 @@ def test_nodes_that_find_each_other() -> None:
     ([stateful(readiness=TOOL, podManagementPolicy="Parallel"), service()], [READY]),
     # the second pod waits for the first, which waits for a quorum
     ([stateful(readiness=TOOL), service(publishNotReadyAddresses="true")], [READY]),
+    *((documents, []) for documents in (
+        # ids, addresses and voters that the file does not show
+        [stateful(script="export KAFKA_NODE_ID=$(cat /id) && /etc/confluent/docker/run"),
+         service()],
+        [stateful(script="", env={"KAFKA_NODE_ID": {"secretKeyRef": {"name": "s"}}}), service()],
+        [stateful(env={"KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://$(IP):9092"}), service()],
+        # Services in another file
+        [stateful()],
+        # CoreDNS has names by a Service that is not headless, the documentation excludes them
+        [stateful(serviceName="nodes",
+                  env={"KAFKA_CONTROLLER_QUORUM_VOTERS": VOTERS.replace(".kafka", ".nodes"),
+                       "KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://$(POD).nodes:9092"}),
+         service("nodes", clusterIP="10.0.0.1")],
+        # one replica
+        [stateful(replicas="1", env={"KAFKA_CONTROLLER_QUORUM_VOTERS": "0@kafka-0.kafka:9093"}),
+         service()],
+        # more than are read one by one
+        [stateful(script="", env={"KAFKA_NODE_ID": "1"}, replicas="${N}"), service()],
+        # ready before the quorum: a connection is enough for Kafka 3.6, or a controller answers
+        [stateful(readiness={"tcpSocket": {"port": "9093"}}),
+         service(publishNotReadyAddresses="true")],
+        [stateful(readiness={"tcpSocket": {"port": "9092"}}, podManagementPolicy="Parallel"),
+         service()],
+        # pods are named before they are ready, and start together
+        [stateful(readiness=TOOL, podManagementPolicy="Parallel"),
+         service(publishNotReadyAddresses="true")],
+    )),
 ])  # fmt: skip
-def test_nodes_that_do_not(documents: list[dict[str, Any]], expected: list[Any]) -> None:
+def test_nodes_find_each_other_or_not(documents: list[dict[str, Any]], expected: list[Any]) -> None:
     assert found(*documents) == expected
-
-
-@pytest.mark.parametrize("documents", [
-    # ids, addresses and voters that the file does not show
-    [stateful(script="export KAFKA_NODE_ID=$(cat /id) && /etc/confluent/docker/run"), service()],
-    [stateful(script="", env={"KAFKA_NODE_ID": {"secretKeyRef": {"name": "s"}}}), service()],
-    [stateful(env={"KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://$(IP):9092"}), service()],
-    # Services in another file
-    [stateful()],
-    # CoreDNS has names by a Service that is not headless, the documentation excludes them
-    [stateful(serviceName="nodes",
-              env={"KAFKA_CONTROLLER_QUORUM_VOTERS": VOTERS.replace(".kafka", ".nodes"),
-                   "KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://$(POD).nodes:9092"}),
-     service("nodes", clusterIP="10.0.0.1")],
-    # one replica
-    [stateful(replicas="1", env={"KAFKA_CONTROLLER_QUORUM_VOTERS": "0@kafka-0.kafka:9093"}),
-     service()],
-    # more than are read one by one
-    [stateful(script="", env={"KAFKA_NODE_ID": "1"}, replicas="${N}"), service()],
-    # ready before the quorum: a connection is enough for Kafka 3.6, or a controller answers
-    [stateful(readiness={"tcpSocket": {"port": "9093"}}), service(publishNotReadyAddresses="true")],
-    [stateful(readiness={"tcpSocket": {"port": "9092"}}, podManagementPolicy="Parallel"),
-     service()],
-    # pods are named before they are ready, and start together
-    [stateful(readiness=TOOL, podManagementPolicy="Parallel"),
-     service(publishNotReadyAddresses="true")],
-])  # fmt: skip
-def test_nodes_that_may_be_right(documents: list[dict[str, Any]]) -> None:
-    assert found(*documents) == []
 
 
 RANDOM = "export KAFKA_NODE_ID=${HOSTNAME##*-}\nCLUSTER_ID=$(kafka-storage random-uuid)\n"

@@ -61,13 +61,19 @@ def test_a_level_of_all_rules_is_read_in_any_case(key: str) -> None:
     assert set(read_config({key: "mandatory"}).levels.values()) == {Level.MANDATORY}
 
 
+def with_config(root: Path, text: str) -> Project:
+    """A project with the configuration ``text`` of the stack `mine`."""
+    folder = root / "policies" / "config"
+    folder.mkdir(parents=True)
+    (folder / "mine.json").write_text(text)
+    return Project(root)
+
+
 def test_a_key_that_a_file_has_twice_is_refused(tmp_path: Path) -> None:
     """JSON takes the last one: a level that is written above it would count for nothing."""
-    folder = tmp_path / "policies" / "config"
-    folder.mkdir(parents=True)
-    (folder / "mine.json").write_text('{"KL011": "mandatory", "KL011": "disabled"}')
+    project = with_config(tmp_path, '{"KL011": "mandatory", "KL011": "disabled"}')
     with pytest.raises(EarshotError, match="it has the key KL011 more than once"):
-        stack_config(Project(tmp_path), "mine")
+        stack_config(project, "mine")
 
 
 def test_every_problem_is_in_one_message() -> None:
@@ -84,12 +90,10 @@ def test_the_shipped_configurations_are_read() -> None:
 
 
 def test_a_stacks_file_is_named(tmp_path: Path) -> None:
-    folder = tmp_path / "policies" / "config"
-    folder.mkdir(parents=True)
-    (folder / "mine.json").write_text('{"KL999": "advisory"}')
+    project = with_config(tmp_path, '{"KL999": "advisory"}')
     with pytest.raises(EarshotError, match=r"policies/config/mine.json: cannot be read .*KL999"):
-        stack_config(Project(tmp_path), "mine-too")
-    assert stack_config(Project(tmp_path), "other").levels == {}
+        stack_config(project, "mine-too")
+    assert stack_config(project, "other").levels == {}
 
 
 def test_every_policy_of_the_pack_is_known() -> None:

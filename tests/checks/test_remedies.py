@@ -452,6 +452,18 @@ def test_brokers_that_publish_a_containers_name_get_a_listener_each() -> None:
     assert [shown for _, shown, _ in reported(without_port)] == [[]]
 
 
+class Trials:
+    """A check that finds the same every time, and the number of services of each of its calls."""
+
+    def __init__(self, *findings: Finding) -> None:
+        self.sizes: list[int] = []
+        self._findings = findings
+
+    def __call__(self, changed: Sequence[Service], _: Deployment) -> tuple[Finding, ...]:
+        self.sizes.append(len(changed))
+        return self._findings
+
+
 @pytest.mark.parametrize("most", [0, 3, 4, 7, 8, 11, 12, 40])
 def test_of_a_large_file_so_many_lines_are_tried(
     most: int, monkeypatch: pytest.MonkeyPatch
@@ -459,17 +471,11 @@ def test_of_a_large_file_so_many_lines_are_tried(
     third, fourth = (SECOND.replace("r2", f"r{id}").replace("a2", f"a{id}") for id in (3, 4))
     all_services = services(compose(TWO, third, fourth))
     findings = tuple(replace(item, lines=()) for item in mistakes(all_services))
-    tried: list[int] = []
-
-    def check(changed: Sequence[Service], _: Deployment) -> tuple[Finding, ...]:
-        tried.append(len(changed))
-        return ()
-
     monkeypatch.setattr(remedies, "MOST_SERVICES", most)
-    found = with_lines(all_services, findings, check)
-    assert tried == [4] * min(most // 4, 3)
+    found = with_lines(all_services, findings, trials := Trials())
+    assert trials.sizes == [4] * min(most // 4, 3)
     assert [bool(item.lines) for item in found] == [i < most // 4 for i in range(3)]
-    assert with_lines((), (), check) == ()
+    assert with_lines((), (), trials) == ()
 
 
 def test_where_all_ports_are_published_none_is_left_for_another_listener() -> None:
@@ -517,14 +523,8 @@ def test_lines_may_change_in_what_words_another_mistake_is_told() -> None:
 def test_lines_that_cure_several_findings_are_tried_once() -> None:
     all_services = services(compose(TWO))
     (finding,) = (replace(item, lines=()) for item in mistakes(all_services))
-    tried: list[int] = []
-
-    def check(changed: Sequence[Service], _: Deployment) -> tuple[Finding, ...]:
-        tried.append(len(changed))
-        return ()
-
-    found = with_lines(all_services, (finding,) * 3, check)
-    assert tried == [2]
+    found = with_lines(all_services, (finding,) * 3, trials := Trials())
+    assert trials.sizes == [2]
     assert all(item.lines for item in found)
 
 
@@ -534,15 +534,10 @@ def test_of_one_finding_no_more_lines_are_tried_than_are_left(
 ) -> None:
     all_services = services(compose(FIRST.replace("9092:9092", "9094:9092")))
     (finding,) = (replace(item, lines=()) for item in mistakes(all_services))
-    tried: list[Sequence[Service]] = []
-
-    def check(changed: Sequence[Service], _: Deployment) -> tuple[Finding, ...]:
-        tried.append(changed)
-        return (finding,)
-
+    trials = Trials(finding)
     monkeypatch.setattr(remedies, "MOST_SERVICES", most)
-    assert with_lines(all_services, (finding, finding), check) == (finding, finding)
-    assert len(tried) == min(most, 3), "three for each, and the same"
+    assert with_lines(all_services, (finding, finding), trials) == (finding, finding)
+    assert len(trials.sizes) == min(most, 3), "three for each, and the same"
 
 
 @pytest.mark.parametrize(("line", "changed"), [

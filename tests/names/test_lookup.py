@@ -79,8 +79,11 @@ def test_addresses_are_not_looked_up() -> None:
     assert not resolver.asked
 
 
-@pytest.mark.parametrize("text", ["kafka", "kafka-1", "1.2.3", "a:b"])
-def test_a_name_is_no_literal(text: str) -> None:
+@pytest.mark.parametrize(
+    "text",
+    ["kafka", "kafka-1", "1.2.3", "a:b", "fe80::1%eä", "fe80::1%\x01", "fe80::1%\n1", "١٢"],
+)
+def test_a_name_and_what_is_no_plain_text_are_no_literals(text: str) -> None:
     assert literal(text) is None
 
 
@@ -172,8 +175,3 @@ def test_of_servers_that_resolve_a_name_all_addresses_count_once() -> None:
     assert lookup.servers_with("192.0.2.2") == ("a", "b")
     assert combined("k", "all", each[:2]).servers_with("192.0.2.2") == ()
     assert combined("k", "all", each[2:]).unresolved_at == ()
-
-
-@pytest.mark.parametrize("text", ["fe80::1%e\u00e4", "fe80::1%\x01", "fe80::1%\n1", "\u0661\u0662"])
-def test_what_is_no_plain_text_is_no_literal(text: str) -> None:
-    assert literal(text) is None

@@ -259,14 +259,13 @@ def test_a_port_that_frees_itself_need_not_be_freed(
     )
 
 
-@pytest.mark.parametrize("host", ["127.0.0.2", "::1"])
-def test_another_address_leaves_the_port_free(tmp_path: Path, host: str) -> None:
-    with bound(host, PORTS["EXTERNAL"] + 1):
-        assert problems(tmp_path, localhost(planned())) == []
-
-
-def test_a_socket_for_ipv6_alone_leaves_the_port_to_ipv4(tmp_path: Path) -> None:
-    with bound("::", PORTS["EXTERNAL"] + 1, ipv6_only=True):
+@pytest.mark.parametrize(
+    ("host", "ipv6_only"), [("127.0.0.2", False), ("::1", False), ("::", True)]
+)
+def test_a_socket_on_other_addresses_leaves_the_port_free(
+    tmp_path: Path, host: str, ipv6_only: bool
+) -> None:
+    with bound(host, PORTS["EXTERNAL"] + 1, ipv6_only=ipv6_only):
         assert problems(tmp_path, localhost(planned())) == []
 
 
