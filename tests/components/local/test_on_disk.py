@@ -122,31 +122,20 @@ def test_the_data_of_another_node_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("server", "what"),
-    [("", "no node's files contain the voters"), ("controller.quorum.voters=1@h:1\n", "version")],
-)
-def test_what_no_node_tells_is_not_guessed(tmp_path: Path, server: str, what: str) -> None:
-    formatted(tmp_path, 1, server=server)
-    assert what in refusal(tmp_path)
-
-
-def test_data_of_another_cluster_is_named_before_a_broker_refuses_it(tmp_path: Path) -> None:
-    quorum.settle(tmp_path, planned())
-    formatted(tmp_path, 1, "another-cluster")
-    (problem,) = quorum.problems(tmp_path, planned())
-    assert problem.startswith(
-        f"the data in {tmp_path / 'node-1'} is of the cluster another-cluster"
-    )
-
-
-def test_what_no_node_tells_is_named(tmp_path: Path) -> None:
-    formatted(tmp_path, 1, cluster_id="")
-    assert "cannot be made again: no node's files contain the cluster.id\n" in refusal(tmp_path)
-    (tmp_path / "node-1" / "log" / "meta.properties").write_text(f"cluster.id={ID}\n")
-    (tmp_path / "node-1" / "server.properties").write_text("controller.quorum.voters=1@h:1\n")
-    assert "made again: no node's server.properties contains its version of Kafka\n" in refusal(
-        tmp_path
-    )
+    ("cluster_id", "server", "what"),
+    [
+        ("", None, "no node's files contain the cluster.id\n"),
+        (ID, "", "no node's files contain the voters"),
+        (ID, "controller.quorum.voters=1@h:1\n",
+         "no node's server.properties contains its version of Kafka\n"),
+    ],
+    ids=["the cluster's id", "voters", "the release"],
+)  # fmt: skip
+def test_what_no_node_tells_is_named_and_not_guessed(
+    tmp_path: Path, cluster_id: str, server: str | None, what: str
+) -> None:
+    formatted(tmp_path, 1, cluster_id, server)
+    assert f"cannot be made again: {what}" in refusal(tmp_path)
 
 
 def test_a_node_that_does_not_tell_its_roles_is_told_by_its_id(tmp_path: Path) -> None:

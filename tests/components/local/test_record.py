@@ -263,14 +263,14 @@ def test_a_process_that_hides_itself_is_known_by_its_ticks(tmp_path: Path, hidde
     assert running(tmp_path) is None
 
 
-@pytest.mark.parametrize(("seconds", "same"), [(0.0, True), (0.02, True), (-0.02, True)])
+@pytest.mark.parametrize("seconds", [0.0, 0.02, -0.02])
 @pytest.mark.parametrize("without", [{"ticks": None}, {"ticks": None, "boot": None}])
 def test_where_no_ticks_are_known_the_clock_tells(
-    tmp_path: Path, hidden: Record, seconds: float, same: bool, without: dict[str, None]
+    tmp_path: Path, hidden: Record, seconds: float, without: dict[str, None]
 ) -> None:
     old = replace(hidden, started=hidden.started + seconds, **without)  # type: ignore[arg-type]
     recorded(tmp_path, old)
-    assert (running(tmp_path) == old) is same
+    assert running(tmp_path) == old
 
 
 @pytest.mark.parametrize("seconds", [1.0, -1.0])

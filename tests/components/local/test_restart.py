@@ -136,36 +136,28 @@ def test_without_a_quorum_there_is_no_wait(tmp_path: Path, node: NodeDouble) -> 
     assert node.calls == ["stop 3", "start 512m"]
 
 
-def test_no_second_node_is_stopped_while_another_does_not_run(
-    tmp_path: Path, node: NodeDouble
+@pytest.mark.parametrize(
+    ("others", "reason"),
+    [
+        ({"ended": [2, 3]},
+         ("down already: node 2, 3; with one more node down, brokers could refuse writes\n"
+          "  fix: run the same command again: it starts node 2, 3 first")),
+        ({"suspended": [12, 34]},
+         ("suspended by a signal: process 12 34; with one more node down, brokers could refuse "
+          "writes\n  fix: continue it (`kill -CONT 12 34`), then run the same command again")),
+        ({"behind": True},
+         ("not in sync: node 2; with one more node down, brokers could refuse writes\n"
+          "  fix: wait until they are in sync, then run the same command again; if they cannot "
+          "be, stop the cluster first (`pulumi destroy`; data is kept)")),
+    ],
+    ids=["down", "suspended", "not in sync"],
+)  # fmt: skip
+def test_no_node_is_stopped_while_another_does_not_serve(
+    tmp_path: Path, node: NodeDouble, others: dict[str, object], reason: str
 ) -> None:
-    node.ended = [2, 3]
-    assert str(raised(EarshotError, changed, tmp_path, node)) == (
-        "node 1 was not stopped: down already: node 2, 3; with one more node down, brokers could "
-        "refuse writes\n"
-        "  fix: run the same command again: it starts node 2, 3 first"
-    )
-    assert node.calls == []
-    node.ended, node.suspended = [], [12, 34]
-    assert str(raised(EarshotError, changed, tmp_path, node)) == (
-        "node 1 was not stopped: suspended by a signal: process 12 34; with one more node down, "
-        "brokers could refuse writes\n"
-        "  fix: continue it (`kill -CONT 12 34`), then run the same command again"
-    )
-    assert node.calls == []
-    node.runs = None  # this one is to be started, not to be stopped
-    changed(tmp_path, node)
-    assert node.calls == ["stop 30", "start 512m", WAIT]
-
-
-def test_no_node_is_stopped_before_the_others_are_in_sync(tmp_path: Path, node: NodeDouble) -> None:
-    node.behind = True
-    assert str(raised(EarshotError, changed, tmp_path, node)) == (
-        "node 1 was not stopped: not in sync: node 2; with one more node down, brokers could "
-        "refuse writes\n"
-        "  fix: wait until they are in sync, then run the same command again; if they cannot be, "
-        "stop the cluster first (`pulumi destroy`; data is kept)"
-    )
+    vars(node).update(others)
+    error = raised(EarshotError, changed, tmp_path, node)
+    assert str(error) == f"node 1 was not stopped: {reason}"
     assert node.calls == []
     node.runs = None  # this one is to be started, not to be stopped
     changed(tmp_path, node)
@@ -251,9 +243,19 @@ def test_a_node_that_did_not_run_is_not_started_with_former_settings(
     assert node.calls == ["stop 30", "start 512m", WAIT]
 
 
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The node's process shows its heap, and its Kafka is there."""
+    process = SimpleNamespace(cmdline=lambda: ["/java", "-Xmx256m", "-cp", "jars"])
+    monkeypatch.setattr(psutil, "Process", lambda pid: process)
+    kafka = Kafka("4.1.1", Java(Path("/"), Path("/java"), "17"), ())
+    monkeypatch.setattr(restart, "find_kafka", lambda version, fetching: kafka)
+
+
+@pytest.mark.usefixtures("shown")
 @pytest.mark.parametrize("previous", [None, "1g"])
 def test_a_node_is_put_back_as_it_ran_if_the_state_does_not_have_its_settings(
-    previous: str | None, tmp_path: Path, node: NodeDouble, monkeypatch: pytest.MonkeyPatch
+    previous: str | None, tmp_path: Path, node: NodeDouble
 ) -> None:
     """After an interrupted update, or with a lost or older state."""
     node.fails["512m"] = FAILURE
@@ -261,10 +263,6 @@ def test_a_node_is_put_back_as_it_ran_if_the_state_does_not_have_its_settings(
     node.runs = runs
     runs.directory.mkdir()
     (runs.directory / "server.properties").write_text(runs.properties)
-    process = SimpleNamespace(cmdline=lambda: ["/java", "-Xmx256m", "-cp", "jars"])
-    monkeypatch.setattr(psutil, "Process", lambda pid: process)
-    kafka = Kafka("4.1.1", Java(Path("/"), Path("/java"), "17"), ())
-    monkeypatch.setattr(restart, "find_kafka", lambda version, fetching: kafka)
     former = launch(tmp_path, previous) if previous else None
     wanted = launch(tmp_path, "512m")
 
@@ -279,17 +277,14 @@ def test_a_node_is_put_back_as_it_ran_if_the_state_does_not_have_its_settings(
     assert node.runs.digest == runs.digest, "the next update finds what runs"
 
 
+@pytest.mark.usefixtures("shown")
 def test_a_node_of_a_moved_checkout_is_not_put_back_with_its_former_paths(
-    tmp_path: Path, node: NodeDouble, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, node: NodeDouble
 ) -> None:
     node.fails["512m"] = FAILURE
     directory = launch(tmp_path, "256m").directory
     directory.mkdir()
     (directory / "server.properties").write_text("log.dirs=/former/node-1/log\n")
-    process = SimpleNamespace(cmdline=lambda: ["/java", "-Xmx256m"])
-    monkeypatch.setattr(psutil, "Process", lambda pid: process)
-    kafka = Kafka("4.1.1", Java(Path("/"), Path("/java"), "17"), ())
-    monkeypatch.setattr(restart, "find_kafka", lambda version, fetching: kafka)
     assert raised(EarshotError, changed, tmp_path, node, previous=launch(tmp_path, "1g")) is FAILURE
 
 
