@@ -302,16 +302,24 @@ def hostile() -> Report:
 
 
 def one_of_each() -> Report:
-    """One item of each kind, of which some passed and some failed: it has every key."""
-    passed, nasty = all_pass(), hostile()
-    (vantage,) = passed.vantages
+    """One of each kind of cell, delivery, replication and vantage: it has every key and part."""
+    passed, nasty, unseen = all_pass(), hostile(), inconclusive()
+    (vantage,), (blind,) = passed.vantages, unseen.vantages
+    there = {"vantage": "container"}
     return report(
-        [passed.cells[0], *nasty.cells],
+        [
+            passed.cells[0],
+            *nasty.cells,
+            *(cell.model_copy(update=there) for cell in (unseen.cells[0], unseen.cells[3])),
+        ],
         kind="validation",
         cluster=nasty.cluster,
-        delivery=passed.delivery[:1],
+        delivery=[passed.delivery[0], *dead_broker().delivery],
         replication=[passed.replication[0], not_replicated().replication[-1]],
-        vantages=[vantage.model_copy(update={"reached": vantage.reached[:1]})],
+        vantages=[
+            vantage.model_copy(update={"reached": vantage.reached[:1]}),
+            blind.model_copy(update={"name": "container", "kind": "container"}),
+        ],
         incarnations=passed.incarnations,
         notes=nasty.notes,
     )

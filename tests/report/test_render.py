@@ -1,6 +1,7 @@
 """Every format shows each failing cell, and makes no text active."""
 
 import json
+import re
 import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
 
@@ -135,6 +136,18 @@ def test_no_markup_gets_through_and_a_page_fetches_nothing() -> None:
     assert "<script" not in render(samples.hostile(), Format.MARKDOWN).replace("\\<", "")
     assert "default-src 'none'" in render(samples.all_pass(), Format.HTML)
     assert not {"link", "img", "iframe", "script"} & Page(samples.all_pass()).tags
+
+
+@pytest.mark.parametrize(
+    ("name", "sections"),
+    [
+        ("all_pass", ["Matrix", "Delivery", "Replication through INTERNAL", "Vantages"]),
+        ("drift", ["Matrix", "What did not pass", "Notes"]),
+    ],
+)
+def test_a_page_has_no_section_without_content(name: str, sections: list[str]) -> None:
+    headings = re.findall("<h2>([^<]*)</h2>", render(samples.ALL[name](), Format.HTML))
+    assert headings == ["Connections", *sections]
 
 
 @pytest.mark.parametrize("brokers", [8, 9])
