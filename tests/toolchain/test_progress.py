@@ -49,23 +49,32 @@ def test_failure_quotes_the_end_of_the_log(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_interruption_ends_the_command_too(tmp_path: Path, number: signal.Signals) -> None:
-    pid_file = tmp_path / "pid"
+@pytest.mark.parametrize("names", ["a", "ab"], ids=["one command", "jobs side by side"])
+def test_an_interruption_ends_all_commands(
+    tmp_path: Path, number: signal.Signals, names: str
+) -> None:
     code = f"""
 from pathlib import Path
 from toolchain import command, progress
 command.end_on_sigterm()
-progress.run(["sh", "-c", "echo $$ > {pid_file}.new; mv {pid_file}.new {pid_file}; sleep 600"],
-             log=Path("{tmp_path}/log"), failure="f", remedy="r")
+def job(name):
+    return lambda: progress.run(
+        ["sh", "-c", f"echo $$ > {tmp_path}/{{name}}.new; mv {tmp_path}/{{name}}.new "
+         f"{tmp_path}/{{name}}; sleep 600"], log=Path(f"{tmp_path}/{{name}}.log"),
+        failure="f", remedy="r")
+jobs = {{name: job(name) for name in {names!r}}}
+progress.together(jobs) if len(jobs) > 1 else jobs["a"]()
 """
+    files = [tmp_path / name for name in names]
     with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE) as process:
-        while not pid_file.exists():
+        while not all(file.exists() for file in files):
             assert process.poll() is None
             time.sleep(0.01)
         process.send_signal(number)
         process.communicate(timeout=120)
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(pid_file.read_text()), 0)
+    for file in files:
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(file.read_text()), 0)
 
 
 def test_an_interruption_in_the_middle_of_a_start_ends_what_has_started(
@@ -137,30 +146,6 @@ def test_a_job_begins_no_command_after_another_has_failed(tmp_path: Path) -> Non
 
     with pytest.raises(EarshotError, match="one: failed"):
         progress.together({"a": fails, "b": goes_on})
-
-
-def test_an_interruption_ends_the_commands_of_all_jobs(tmp_path: Path) -> None:
-    code = f"""
-from pathlib import Path
-from toolchain import command, progress
-command.end_on_sigterm()
-def job(name):
-    return lambda: progress.run(
-        ["sh", "-c", f"echo $$ > {tmp_path}/{{name}}.new; mv {tmp_path}/{{name}}.new "
-         f"{tmp_path}/{{name}}; sleep 600"], log=Path(f"{tmp_path}/{{name}}.log"),
-        failure="f", remedy="r")
-progress.together({{"a": job("a"), "b": job("b")}})
-"""
-    files = [tmp_path / "a", tmp_path / "b"]
-    with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE) as process:
-        while not all(file.exists() for file in files):
-            assert process.poll() is None
-            time.sleep(0.01)
-        process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=120)
-    for file in files:
-        with pytest.raises(ProcessLookupError):
-            os.kill(int(file.read_text()), 0)
 
 
 def test_an_interrupt_that_wakes_no_thread_is_noticed(tmp_path: Path) -> None:
