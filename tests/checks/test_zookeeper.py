@@ -9,7 +9,7 @@ from tests.rules.deployment_examples import services
 FILE = """services:
   zk:
     image: {image}
-    ports: ["22181:2181"]
+    ports: ["{published}"]
     environment:
       {port}
     {zookeeper}
@@ -44,6 +44,7 @@ def zookeeper_findings(
     broker: str = "",
     kafka: str = "confluentinc/cp-kafka:7.6.0",
     more: str = "",
+    published: str = "22181:2181",
 ) -> tuple[Finding, ...]:
     text = FILE.format(
         connect=connect,
@@ -53,6 +54,7 @@ def zookeeper_findings(
         broker=broker,
         kafka=kafka,
         more=more,
+        published=published,
     )
     return mistakes(services(text))
 
@@ -144,16 +146,7 @@ def test_the_loopback_of_a_broker_without_a_zookeeper_in_the_file(connect: str) 
 
 @pytest.mark.parametrize(("published", "severity"), [("2181:2181", "warning"), ("9:9", "error")])
 def test_a_name_that_the_machine_may_have_is_a_warning(published: str, severity: str) -> None:
-    text = FILE.format(
-        connect="zookeper:2181",
-        image=CONFLUENT,
-        port="ZOOKEEPER_CLIENT_PORT: 2181",
-        zookeeper="",
-        broker="",
-        kafka="confluentinc/cp-kafka:7.6.0",
-        more="",
-    ).replace("22181:2181", published)
-    findings = mistakes(services(text))
+    findings = zookeeper_findings("zookeper:2181", published=published)
     assert [(finding.rule, str(finding.severity)) for finding in findings] == [("KL016", severity)]
 
 

@@ -55,23 +55,6 @@ def test_of_brokers_that_all_advertise_localhost_each_is_told_once() -> None:
     assert findings[0].remedy == "advertise A://k0:9092"
 
 
-def test_localhost_with_a_port_on_which_the_others_do_not_listen() -> None:
-    findings = list(
-        checked(
-            node("k1", 1, Address("localhost", 1), listens=1), node("k2", 2, Address("k2", 9092))
-        )
-    )
-    assert [(finding.container, finding.observed) for finding in findings] == [
-        (
-            "k1",
-            (
-                "advertises localhost:1 to other brokers, and for k2: it is the client itself, "
-                "and nothing listens at port 1"
-            ),
-        )
-    ]
-
-
 @pytest.mark.parametrize("id", [None, -1])
 def test_ids_that_are_not_known_are_not_compared(id: int | None) -> None:
     nodes = [node(name, id, Address(name, 9092)) for name in ("k1", "k2")]

@@ -39,22 +39,6 @@ def checked(
     return list(RULE.findings(ClusterFacts(plan=None, deployment=deployment)))
 
 
-@pytest.mark.parametrize(("advertised", "published", "observed", "remedy"), [
-    (1, PublishedPort(9092, 2),
-     "advertises localhost:1 and listens on 9092, and the published port is 2->9092",
-     "publish 1:9092, or advertise A://localhost:2"),
-    (1, PublishedPort(1, 1),
-     ("advertises localhost:1 and listens on 9092, and its published port 1->1 leads to "
-      "no listener of the container"), "publish 1:9092"),
-])  # fmt: skip
-def test_localhost_with_a_port_that_leads_elsewhere(
-    advertised: int, published: PublishedPort, observed: str, remedy: str
-) -> None:
-    (finding,) = checked(Address("localhost", advertised), published)
-    assert (finding.observed, finding.remedy) == (observed, remedy)
-    assert finding.expected == "a published port that leads to 9092, advertised unchanged"
-
-
 @pytest.mark.parametrize(
     ("host", "ports", "severity"),
     [
