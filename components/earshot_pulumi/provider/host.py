@@ -37,7 +37,7 @@ from pulumi.runtime.proto import (
 from earshot import __version__
 from earshot.errors import EarshotError
 from earshot.visible import visible
-from earshot_pulumi.owner import end, exit_with_parent
+from earshot_pulumi.plugin_exit import end, exit_with_parent
 from earshot_pulumi.provider.kind import (
     UNKNOWN,
     FailedUpdate,

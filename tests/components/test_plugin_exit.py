@@ -13,8 +13,8 @@ import pytest
 
 CHILD = """
 import time
-from earshot_pulumi import owner
-owner.exit_with_parent()
+from earshot_pulumi import plugin_exit
+plugin_exit.exit_with_parent()
 print("ready", flush=True)
 time.sleep(600)
 """
@@ -28,11 +28,11 @@ time.sleep(600)
 
 CHILDREN = """
 import subprocess, sys, threading, time
-from earshot_pulumi import owner
+from earshot_pulumi import plugin_exit
 sleep = [sys.executable, "-c", "import time; time.sleep(600)"]
 own, broker = subprocess.Popen(sleep), subprocess.Popen(sleep, start_new_session=True)
 print(own.pid, broker.pid, flush=True)
-owner.end(0)
+plugin_exit.end(0)
 """
 
 
