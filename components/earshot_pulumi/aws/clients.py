@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 from earshot.user_data.boot import CLIENTS_SECONDS, NodeReport, NodeState
-from earshot_pulumi import leaving
+from earshot_pulumi import listener_removal
 from earshot_pulumi.aws.credentials import Read
 
 POLL = 2.0
@@ -50,7 +50,7 @@ def problems(
     )
     if not may_be_removed:
         reasons |= dict.fromkeys(uncounted_ids, _NOT_COUNTED)
-    yield from leaving.problems(
+    yield from listener_removal.problems(
         {
             name: origins
             for name, origins in origins_by_listener.items()

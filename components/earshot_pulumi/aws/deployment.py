@@ -30,7 +30,7 @@ from earshot_pulumi.change_memory import (
     resources,
 )
 from earshot_pulumi.deployment import ClusterContext
-from earshot_pulumi.leaving import matters
+from earshot_pulumi.listener_removal import clients_block
 from earshot_pulumi.provider.kind import Properties
 from earshot_pulumi.validation import check_spark
 
@@ -105,7 +105,7 @@ def _check_unused(
     """Raises EarshotError if a change removes a listener that clients may use, and `remove` forbids
     that."""
     removed_names = sorted(leaving(recorded.proved.plan, change.plan)) if recorded.proved else []
-    if recorded.proved is None or not removed_names or not matters(spec.remove):
+    if recorded.proved is None or not removed_names or not clients_block(spec.remove):
         return
     proved_ids = {broker.id for broker in recorded.proved.plan.brokers}
     common_ids = sorted(proved_ids & {broker.id for broker in change.plan.brokers})

@@ -27,7 +27,7 @@ from earshot.listeners.model import ClusterPlan
 from earshot.listeners.properties import without_references
 from earshot.listeners.render import server_properties
 from earshot.remote.leftovers import remove_leftovers
-from earshot_pulumi import leaving
+from earshot_pulumi import listener_removal
 from earshot_pulumi.docker import (
     host_ports,
     identity,
@@ -202,7 +202,7 @@ def _problems(operation: Operation, olds: Properties, news: Properties) -> Itera
         containers = list(running.running(engines, target, objects))
         yield from running.link_problems(containers, target)
         used = running.client_problems(engines, target, containers)
-        yield from leaving.blocking(news["remove"], used, operation.log)
+        yield from listener_removal.blocking(news["remove"], used, operation.log)
         former_stack = TargetStack.from_props(olds) if olds else None
         yield from volume_data.version_problems(engines, target, objects, former_stack)
         own_id = configured or current or identity.own_id(target.stack, Path(news["state_dir"]))

@@ -14,7 +14,7 @@ from earshot.listeners.properties import NodeSettings, read_environment
 from earshot.listeners.security import node_name
 from earshot.placement.node_container import KEYS
 from earshot.sockets import Bound
-from earshot_pulumi import leaving
+from earshot_pulumi import listener_removal
 from earshot_pulumi.docker import on_engines, throwaway
 from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.on_engines import EngineContainer, EngineObjects, TargetStack
@@ -112,7 +112,7 @@ def client_problems(
                 is_host = peer.host in node.gateways
                 origin = f"Docker host {node.host.name}" if is_host else peer.host
                 origins_by_listener.setdefault(listener.name, Counter())[origin] += 1
-    yield from leaving.problems(origins_by_listener, target.plan)
+    yield from listener_removal.problems(origins_by_listener, target.plan)
 
 
 def _clients_unknown(node: RunningNode, names: Sequence[str]) -> str:
@@ -127,7 +127,7 @@ def _removed_listeners(node: RunningNode, target: TargetStack) -> dict[int, _Rem
     """The listeners that would be removed, by port of the container."""
     try:
         advertised = dict(parse_entries(node.values.get("advertised.listeners", "")))
-        ports = leaving.leaving(node.values, target.plan, node.container.node)
+        ports = listener_removal.removed_ports(node.values, target.plan, node.container.node)
     except AddressError:
         return {}  # earshot did not start the container with these settings
     return {

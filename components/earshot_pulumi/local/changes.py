@@ -14,7 +14,7 @@ from earshot.jvm.java import Java, find_java
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.properties import NodeSettings, read_properties
 from earshot.listeners.render import server_properties
-from earshot_pulumi import leaving
+from earshot_pulumi import listener_removal
 from earshot_pulumi.local.node_files import as_written
 from earshot_pulumi.local.quorum import node_directory, recall
 from earshot_pulumi.local.record import PROPERTIES, running
@@ -195,7 +195,7 @@ def client_problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
         values = read_properties(started_with(directories[id])).values
         try:
             # without its settings, a node's listeners are unknown
-            leaving_ports = leaving.leaving(values, plan, id) if values else {}
+            removed_ports = listener_removal.removed_ports(values, plan, id) if values else {}
         except AddressError as error:
             yield (
                 f"{directories[id] / PROPERTIES} has other settings than those with which node "
@@ -204,8 +204,8 @@ def client_problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
                 "starts the node"
             )
             continue
-        for connection in sockets.connected(pid, leaving_ports) if leaving_ports else ():
+        for connection in sockets.connected(pid, removed_ports) if removed_ports else ():
             if connection.pid not in pids.values():
-                origins = origins_by_listener.setdefault(leaving_ports[connection.port], Counter())
+                origins = origins_by_listener.setdefault(removed_ports[connection.port], Counter())
                 origins[connection.origin] += 1
-    yield from leaving.problems(origins_by_listener, plan)
+    yield from listener_removal.problems(origins_by_listener, plan)

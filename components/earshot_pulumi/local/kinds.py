@@ -6,7 +6,7 @@ from pathlib import Path
 
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
-from earshot_pulumi import leaving
+from earshot_pulumi import listener_removal
 from earshot_pulumi.local import (
     access,
     changes,
@@ -42,7 +42,7 @@ class LocalPreflightKind(Kind):
         yield from expired.problems(root)
         yield from changes.problems(root, plan, _last_plan(news))
         used = changes.client_problems(root, plan)
-        yield from leaving.blocking(news["remove"], used, operation.log)
+        yield from listener_removal.blocking(news["remove"], used, operation.log)
 
     def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
         is_lost = olds.get("cluster_id") and quorum.recall(_root(news)) is None

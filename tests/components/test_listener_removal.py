@@ -3,7 +3,7 @@
 from collections import Counter
 
 import pytest
-from earshot_pulumi.leaving import blocking, problems
+from earshot_pulumi.listener_removal import blocking, problems
 
 USED = {"OLD": Counter({"10.0.0.7": 2, "127.0.0.1 (pid 5, java)": 1})}
 CLIENTS = (

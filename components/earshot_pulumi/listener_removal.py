@@ -18,12 +18,12 @@ _ADVICE = (
 )
 
 
-def matters(remove: str) -> bool:
+def clients_block(remove: str) -> bool:
     """True if connected clients block the removal of a listener today, by the spec's ``remove``."""
     return not goes_anyway(remove, datetime.now(UTC).date())
 
 
-def leaving(values: Mapping[str, str], plan: ClusterPlan, id: int) -> dict[int, str]:
+def removed_ports(values: Mapping[str, str], plan: ClusterPlan, id: int) -> dict[int, str]:
     """Listeners of node ``id`` that ``plan`` lacks or has with another protocol, by port.
 
     ``values`` are the Kafka settings that the node was started with.
@@ -61,7 +61,7 @@ def blocking(remove: str, problems: Iterable[str], log: Callable[[str], None]) -
 
     Otherwise the clients that lose their connections are logged.
     """
-    if matters(remove):
+    if clients_block(remove):
         yield from problems
         return
     for problem in problems:
