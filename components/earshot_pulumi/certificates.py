@@ -24,12 +24,12 @@ from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.security import FOLDER, NODE, VALIDATOR, VALIDATOR_FILE, node_name
 from earshot.listeners.terms import Mechanism
 from earshot.placement.secured import files_of, unit_of
+from earshot_pulumi.file_access import writing
 from earshot_pulumi.outputs import applied, known_or, with_run_errors
 from earshot_pulumi.passwords import given_to
 from earshot_pulumi.properties import here
 from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import UNKNOWN, Kind, Operation, Properties
-from earshot_pulumi.writing import writing
 
 
 class CertificatesKind(Kind):

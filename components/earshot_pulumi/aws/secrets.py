@@ -22,10 +22,10 @@ from earshot.users.lines import lines
 from earshot_pulumi.aws.credentials import client, parameters, put_secret, reader
 from earshot_pulumi.aws_settings import AwsKind
 from earshot_pulumi.certificates import Certificates, CertificatesKind, store_of
+from earshot_pulumi.file_access import writing
 from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import UNKNOWN, Operation, Properties
 from earshot_pulumi.users import changes, merged, remember, remembered
-from earshot_pulumi.writing import writing
 
 _FEWER = "remove users or prefixes from `security.users`"
 _SHORTER = {

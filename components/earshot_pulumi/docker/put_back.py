@@ -21,8 +21,8 @@ from earshot_pulumi.docker import labels
 from earshot_pulumi.docker.container_address import ContainerAddress, Engines, is_up
 from earshot_pulumi.docker.in_turn import GRACE, NO_QUORUM_GRACE
 from earshot_pulumi.driver import start_with_former_settings
+from earshot_pulumi.file_access import writing
 from earshot_pulumi.provider.kind import Properties
-from earshot_pulumi.writing import writing
 
 FOLDER: Final = "containers"
 """Folder of the definitions in the stack's folder."""

@@ -16,10 +16,10 @@ from earshot.certificates.authority import IssuedCertificate, read_certificate
 from earshot.certificates.engines import EngineStore, for_engine, new_engines_authority, written
 from earshot_pulumi.aws.credentials import batches, client, parameters, put_secret, reader
 from earshot_pulumi.aws_settings import AwsKind
+from earshot_pulumi.file_access import writing
 from earshot_pulumi.properties import here
 from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import UNKNOWN, Operation, Properties
-from earshot_pulumi.writing import writing
 
 
 class DockerHostKeysKind(AwsKind):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from earshot.errors import EarshotError, remedy_of
-from earshot_pulumi.writing import is_read_only, owner, remedy, right_to_write, user
+from earshot_pulumi.file_access import is_read_only, owner, remedy, right_to_write, user
 
 _READ_ONLY = OSError(errno.EROFS, "read-only")
 

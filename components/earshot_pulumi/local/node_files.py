@@ -17,8 +17,8 @@ from typing import Final
 
 from earshot.files import cache
 from earshot.listeners.properties import NodeSettings, read_properties, write_properties
+from earshot_pulumi.file_access import writing
 from earshot_pulumi.local.record import PROPERTIES
-from earshot_pulumi.writing import writing
 
 FOLDER: Final = "files"
 _WRITTEN: Final = "written."

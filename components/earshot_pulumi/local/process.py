@@ -34,6 +34,7 @@ from earshot.jvm.jars import class_path
 from earshot.jvm.java import jvm_environment
 from earshot.listeners.properties import read_properties
 from earshot.listeners.security import token_options
+from earshot_pulumi.file_access import user, writing
 from earshot_pulumi.local.node_files import with_own_files
 from earshot_pulumi.local.record import (
     FILE,
@@ -44,7 +45,6 @@ from earshot_pulumi.local.record import (
     read_record,
     running,
 )
-from earshot_pulumi.writing import user, writing
 
 _HERE = Path(__file__).parent
 KAFKA_LOG, JVM_LOG = "server.log", "console.log"

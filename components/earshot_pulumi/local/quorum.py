@@ -21,6 +21,7 @@ from earshot.listeners.listed import listed, numbered
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.render import voters
 from earshot.listeners.terms import Protocol
+from earshot_pulumi.file_access import owner, user, writing
 from earshot_pulumi.local import on_disk
 from earshot_pulumi.local.data_root import obstacles
 from earshot_pulumi.local.on_disk import QuorumMemory
@@ -28,7 +29,6 @@ from earshot_pulumi.local.process import settings_of
 from earshot_pulumi.local.record import is_suspended, process_of, read_record, running, runs_from
 from earshot_pulumi.node_data import is_formatted, replicas
 from earshot_pulumi.refusals import holds_replicas, moving_controllers, other_voters, release
-from earshot_pulumi.writing import owner, user, writing
 
 _MEMORY = TypeAdapter(QuorumMemory)
 

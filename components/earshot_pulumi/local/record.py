@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 
 from earshot.errors import EarshotError
-from earshot_pulumi.writing import owner, user
+from earshot_pulumi.file_access import owner, user
 
 FILE = "process.json"
 MAIN_CLASS = "kafka.Kafka"

@@ -16,6 +16,7 @@ from earshot_pulumi.driver import (
     not_stopped,
     start_with_former_settings,
 )
+from earshot_pulumi.file_access import writing
 from earshot_pulumi.local import quorum
 from earshot_pulumi.local.changes import find_kafka, started_with, version_of
 from earshot_pulumi.local.node_files import as_written, prune
@@ -23,7 +24,6 @@ from earshot_pulumi.local.process import Launch, check_java, check_room, start, 
 from earshot_pulumi.local.readiness import RunningCluster
 from earshot_pulumi.local.record import Record, running
 from earshot_pulumi.refusals import STOP_FIRST
-from earshot_pulumi.writing import writing
 
 LOCK = "restart.lock"
 """File below the cluster's root that is locked while a node is restarted."""

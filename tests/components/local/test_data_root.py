@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from earshot_pulumi import writing
+from earshot_pulumi import file_access
 from earshot_pulumi.local import data_root
 
 from earshot.errors import EarshotError
@@ -95,7 +95,7 @@ def test_all_data_is_removed(tmp_path: Path) -> None:
 def belonging_to_bob(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every file, and this user is not root."""
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    for module in (data_root, writing):
+    for module in (data_root, file_access):
         monkeypatch.setattr(module, "owner", lambda _: "bob")
 
 
@@ -186,7 +186,7 @@ def test_the_owner_of_the_folder_that_holds_it_may_remove_data(
         return "bob"
 
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    monkeypatch.setattr(writing, "owner", owner)
+    monkeypatch.setattr(file_access, "owner", owner)
     with pytest.raises(EarshotError):
         data_root.remove(tmp_path)
     assert asked == [tmp_path]

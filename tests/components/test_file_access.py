@@ -6,8 +6,8 @@ import pwd
 from pathlib import Path
 
 import pytest
-from earshot_pulumi import writing as module
-from earshot_pulumi.writing import owner, user, writing
+from earshot_pulumi import file_access as module
+from earshot_pulumi.file_access import owner, user, writing
 
 from earshot.errors import EarshotError
 
