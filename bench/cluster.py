@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from earshot_pulumi.local import process, quorum
+from earshot_pulumi.local import cluster_memory, process
 from earshot_pulumi.local.changes import started_with
 from earshot_pulumi.local.readiness import RunningCluster
 from earshot_pulumi.local.users import access_inputs
@@ -68,7 +68,7 @@ def _running_brokers(extra_keys: Mapping[str, Any]) -> Iterator[tuple[Contract, 
         if plan.security is not None:
             _issue(plan, Store(validator.parent))
         for node in plan.nodes:
-            directory = quorum.node_directory(root, node.id)
+            directory = cluster_memory.node_directory(root, node.id)
             properties = server_properties(plan, node)
             version = plan.kafka_version
             launch = process.Launch(node.id, directory, properties, "256m", version, java, jars)
@@ -79,7 +79,7 @@ def _running_brokers(extra_keys: Mapping[str, Any]) -> Iterator[tuple[Contract, 
         yield Contract.of(plan, "bench", "local", CLUSTER_ID), validator
     finally:
         for node in plan.nodes:
-            process.stop(quorum.node_directory(root, node.id), grace=2.0)
+            process.stop(cluster_memory.node_directory(root, node.id), grace=2.0)
         shutil.rmtree(root, ignore_errors=True)
 
 
@@ -99,7 +99,7 @@ def _issue(plan: ClusterPlan, store: Store) -> None:
 
 def _admit(plan: ClusterPlan, root: Path, store: Store) -> None:
     """The validator can log in, and may do what a validation needs."""
-    directory = quorum.node_directory(root, plan.brokers[0].id)
+    directory = cluster_memory.node_directory(root, plan.brokers[0].id)
     mechanism, at = Mechanism.SCRAM_SHA_512, access_inputs(plan)
     values = read_properties(client_properties(store, VALIDATOR, mechanism, Protocol.SASL_SSL))
     carry_out(

@@ -5,7 +5,7 @@ from earshot_pulumi.rolling import Links, unrollable
 
 from earshot.listeners.properties import read_properties
 from earshot.listeners.render import server_properties
-from tests.components.local.test_quorum import planned
+from tests.components.local.test_cluster_memory import planned
 
 TWO = {"INTERNAL": "PLAINTEXT", "EXTERNAL": "PLAINTEXT", "CONTROLLER": "PLAINTEXT"}
 OLD = Links("INTERNAL", "CONTROLLER", TWO)

@@ -6,7 +6,7 @@ from pathlib import Path
 import psutil
 import pytest
 from confluent_kafka.admin import AdminClient
-from earshot_pulumi.local import quorum
+from earshot_pulumi.local import cluster_memory
 from earshot_pulumi.local.readiness import RunningCluster
 
 from earshot.cli import run as earshot
@@ -150,7 +150,7 @@ def test_a_second_cluster_on_the_same_ports_is_refused(cluster: Cluster, tmp_pat
     pid = cluster.pid(1)
     own_sockets = [open_socket for open_socket in listening() if open_socket.pid == pid]
     settings = cluster.node_directory(1) / "server.properties"
-    problems = list(quorum.problems(tmp_path, cluster.plan))
+    problems = list(cluster_memory.problems(tmp_path, cluster.plan))
     assert problems == [
         f"listener {listener.name} of node 1: port {listener.bind_port} is in use by pid {pid} "
         f"({psutil.Process(pid).name()}) (Kafka with {settings}). Free the port, or choose another "

@@ -15,7 +15,7 @@ import psutil
 import pytest
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
-from earshot_pulumi.local.quorum import node_directory, recall
+from earshot_pulumi.local.cluster_memory import node_directory, recall
 from earshot_pulumi.node_data import feature_level
 
 from earshot.jvm.jars import KAFKA_VERSION

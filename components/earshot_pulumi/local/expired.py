@@ -8,7 +8,7 @@ from pathlib import Path
 from earshot.listeners.listed import numbered
 from earshot.listeners.model import Node
 from earshot.listeners.properties import NodeSettings
-from earshot_pulumi.local import quorum
+from earshot_pulumi.local import cluster_memory
 from earshot_pulumi.local.changes import settings_of_running
 from earshot_pulumi.refusals import STOP_FIRST
 from earshot_pulumi.rolling import Links
@@ -27,7 +27,7 @@ def problems(root: Path) -> Iterator[str]:
     A single node whose certificate has expired can be, if it is the first.
     """
     expiries = expired(root)
-    if len(expiries) > 1 or (expiries and quorum.ended(root, except_id=min(expiries))):
+    if len(expiries) > 1 or (expiries and cluster_memory.ended(root, except_id=min(expiries))):
         yield (
             f"the certificates of {numbered('node', sorted(expiries))} expired (the first on "
             f"{min(expiries.values()):%Y-%m-%d %H:%M} UTC): a restarted node could not connect to "
@@ -41,7 +41,7 @@ def expired_first(root: Path, nodes: Sequence[Node]) -> list[Node]:
     expired, the others."""
     expiries = expired(root)
     in_order = sorted(nodes, key=lambda node: node.id not in expiries)
-    return quorum.ended_first(root, in_order)
+    return cluster_memory.ended_first(root, in_order)
 
 
 def _expiry(settings: NodeSettings) -> datetime | None:

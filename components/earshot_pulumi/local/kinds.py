@@ -10,11 +10,11 @@ from earshot_pulumi import listener_removal
 from earshot_pulumi.local import (
     access,
     changes,
+    cluster_memory,
     data_root,
     expired,
     on_disk,
     process,
-    quorum,
     restart,
 )
 from earshot_pulumi.local.readiness import RunningCluster
@@ -37,7 +37,7 @@ class LocalPreflightKind(Kind):
 
     def problems(self, operation: Operation, olds: Properties, news: Properties) -> Iterator[str]:
         root, plan = _root(news), ClusterPlan.model_validate(news["plan"])
-        yield from quorum.problems(root, plan)
+        yield from cluster_memory.problems(root, plan)
         yield from access.problems(plan, news)
         yield from expired.problems(root)
         yield from changes.problems(root, plan, _last_plan(news))
@@ -45,7 +45,7 @@ class LocalPreflightKind(Kind):
         yield from listener_removal.blocking(news["remove"], used, operation.log)
 
     def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
-        is_lost = olds.get("cluster_id") and quorum.recall(_root(news)) is None
+        is_lost = olds.get("cluster_id") and cluster_memory.recall(_root(news)) is None
         return bool(is_lost) or super().differs(operation, olds, news)
 
     def update(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
@@ -59,10 +59,12 @@ class LocalPreflightKind(Kind):
     def delete(self, operation: Operation, olds: Properties) -> None:
         root = _root(olds)
         with contextlib.suppress(EarshotError):  # the next start reports it
-            if quorum.any_runs(root):  # a transform or `--target` has left them out of the removal
+            if cluster_memory.any_runs(
+                root
+            ):  # a transform or `--target` has left them out of the removal
                 operation.log(f"brokers in {root} run: their data remain")
                 return
-            quorum.mark_stopped(root)
+            cluster_memory.mark_stopped(root)
         if olds["data"] == "delete":
             data_root.remove(root)
 
@@ -118,11 +120,11 @@ class LocalReadinessKind(Kind):
     def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         root, whole = _root(news), bool(news["whole"])
         nodes = [int(id) for id in news["nodes"]]
-        if not whole and not quorum.serves(root):
+        if not whole and not cluster_memory.serves(root):
             return news  # at a first start all voters start together, and one wait for all follows
         _cluster(operation, news).wait_for(nodes)
-        versions = [changes.version_of(quorum.node_directory(root, id)) for id in nodes]
-        quorum.mark_serving(root, list(filter(None, versions)), whole=whole)
+        versions = [changes.version_of(cluster_memory.node_directory(root, id)) for id in nodes]
+        cluster_memory.mark_serving(root, list(filter(None, versions)), whole=whole)
         return news
 
 
@@ -134,7 +136,7 @@ def _last_plan(props: Properties) -> ClusterPlan | None:
 
 def _check_folder(root: Path, cluster_id: str | None) -> None:
     """Raises EarshotError if the state has a cluster whose data is not under ``root``."""
-    if cluster_id and quorum.recall(root) is None:
+    if cluster_id and cluster_memory.recall(root) is None:
         raise EarshotError(
             f"nothing was touched: data of cluster {cluster_id} in {root}",
             observed="is gone, and the state of this stack has the cluster: the update would start "
@@ -151,11 +153,11 @@ def _decide_cluster_id(operation: Operation, props: Properties) -> str:
     """
     root, plan = _root(props), ClusterPlan.model_validate(props["plan"])
     changes.prepare(root, plan, _last_plan(props))
-    for id in quorum.removed(root, plan):
+    for id in cluster_memory.removed(root, plan):
         # Pulumi deletes it only after the validation, which must not connect to it any more
-        process.stop(quorum.node_directory(root, id))
-    is_lost = quorum.read_memory(root) is None
-    memory = quorum.settle(root, plan)
+        process.stop(cluster_memory.node_directory(root, id))
+    is_lost = cluster_memory.read_memory(root) is None
+    memory = cluster_memory.settle(root, plan)
     if is_lost and on_disk.reconstruct(root) is not None:
         operation.log(f"cluster.json in {root} was lost; made again from the nodes' own files")
     return memory.cluster_id
@@ -213,7 +215,7 @@ def _directory(props: Properties) -> Path:
 
 
 def _node(root: Path, props: Properties) -> Path:
-    return quorum.node_directory(root, int(props["node_id"]))
+    return cluster_memory.node_directory(root, int(props["node_id"]))
 
 
 def _identity(record: Record) -> Properties:

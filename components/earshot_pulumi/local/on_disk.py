@@ -28,7 +28,7 @@ _Version = Annotated[str, Field(pattern=r"^\d+\.\d+")]
 
 
 @dataclass(frozen=True)
-class QuorumMemory:
+class ClusterMemory:
     """The contents of `cluster.json`: the cluster's identity, and whether it serves."""
 
     cluster_id: str
@@ -58,7 +58,7 @@ class _Node:
         return self.directory.name.removeprefix("node-")
 
 
-def reconstruct(root: Path) -> QuorumMemory | None:
+def reconstruct(root: Path) -> ClusterMemory | None:
     """The memory of the cluster whose nodes have data under ``root``, or None without data.
 
     Raises EarshotError if the nodes contradict each other or their files lack a value.
@@ -87,7 +87,7 @@ def reconstruct(root: Path) -> QuorumMemory | None:
     versions = [version for node in nodes if (version := node.server.notes.get("kafka_version"))]
     if not versions:
         raise _refusal(root, f"no node's {PROPERTIES} contains its version of Kafka")
-    return QuorumMemory(
+    return ClusterMemory(
         cluster_id=cluster_id,
         # each voter's own address counts, as a change of addresses may be incomplete
         voters={

@@ -22,7 +22,7 @@ from earshot.validation.client import ClientSettings
 from earshot.validation.failure import Failure
 from earshot_pulumi import driver
 from earshot_pulumi.driver import BEHIND, ListeningNode, NodeDriver, Say
-from earshot_pulumi.local import quorum
+from earshot_pulumi.local import cluster_memory
 from earshot_pulumi.local.access import accepts_connections, access, client_settings
 from earshot_pulumi.local.changes import started_with
 from earshot_pulumi.local.process import last_log_lines, why_ended
@@ -53,7 +53,7 @@ class LocalDriver(ListeningNode):
 
     def __init__(self, cluster: RunningCluster, id: int) -> None:
         self._cluster, self._id = cluster, id
-        self._directory = quorum.node_directory(cluster.root, id)
+        self._directory = cluster_memory.node_directory(cluster.root, id)
         self._values = values = _started_with(self._directory)
         text = values.get("advertised.listeners")
         listeners = dict(parse_entries(text)) if text else {}
@@ -202,13 +202,13 @@ class RunningCluster:
         Returns at once if ``id`` itself is not: its restart takes no replica away. Raises
         EarshotError.
         """
-        nodes = {node: LocalDriver(self, node) for node in quorum.running_nodes(self.root)}
+        nodes = {node: LocalDriver(self, node) for node in cluster_memory.running_nodes(self.root)}
         if id in nodes and not nodes[id].hindrance():
             self._wait([_Other(other) for node, other in nodes.items() if node != id])
 
     def serves_clients(self) -> bool:
         """True if a running broker answers as a member of the cluster."""
-        nodes = (LocalDriver(self, id) for id in quorum.running_nodes(self.root))
+        nodes = (LocalDriver(self, id) for id in cluster_memory.running_nodes(self.root))
         return any(node.is_member() for node in nodes)
 
     def _wait(self, nodes: Sequence[NodeDriver]) -> None:
@@ -268,5 +268,5 @@ def _broker_lacks(root: Path, id: int, admin: AdminClient, address: str, cluster
     if not lagging_isrs:
         return ""
     # data that only stopped nodes have cannot be replicated before they run
-    ended_ids = set(quorum.ended(root, except_id=id))
+    ended_ids = set(cluster_memory.ended(root, except_id=id))
     return "" if ended_ids and all(ended_ids >= set(isrs) for isrs in lagging_isrs) else BEHIND

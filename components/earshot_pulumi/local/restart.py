@@ -17,7 +17,7 @@ from earshot_pulumi.driver import (
     start_with_former_settings,
 )
 from earshot_pulumi.file_access import writing
-from earshot_pulumi.local import quorum
+from earshot_pulumi.local import cluster_memory
 from earshot_pulumi.local.changes import find_kafka, started_with, version_of
 from earshot_pulumi.local.node_files import as_written, prune
 from earshot_pulumi.local.process import Launch, check_java, check_room, start, stop
@@ -57,7 +57,7 @@ def restart(cluster: RunningCluster, launch: Launch, previous: Launch | None) ->
 def _restart(cluster: RunningCluster, launch: Launch, previous: Launch | None) -> Record:
     former_record = running(launch.directory)
     is_to_stop = former_record is not None and former_record.digest != launch.digest
-    serving = quorum.serves(cluster.root) or (is_to_stop and _serves_unseen(cluster))
+    serving = cluster_memory.serves(cluster.root) or (is_to_stop and _serves_unseen(cluster))
 
     def started(record: Record) -> Record:
         if serving:
@@ -90,9 +90,9 @@ def _restart(cluster: RunningCluster, launch: Launch, previous: Launch | None) -
 def _serves_unseen(cluster: RunningCluster) -> bool:
     """True if the cluster serves, and the update that started it was interrupted before it saw
     that. Records it."""
-    if not quorum.majority_runs(cluster.root) or not cluster.serves_clients():
+    if not cluster_memory.majority_runs(cluster.root) or not cluster.serves_clients():
         return False
-    quorum.mark_serving(cluster.root, [], whole=True)
+    cluster_memory.mark_serving(cluster.root, [], whole=True)
     return True
 
 
@@ -128,11 +128,11 @@ def _running_launch(launch: Launch, record: Record) -> Launch | None:
 def _check_others(cluster: RunningCluster, id: int) -> None:
     """Returns once all other nodes are in sync. Raises EarshotError if one has ended, is suspended
     or does not catch up in time."""
-    if ended := quorum.ended(cluster.root, except_id=id):
+    if ended := cluster_memory.ended(cluster.root, except_id=id):
         nodes = f"node {listed(ended)}"
         again = f"run the same command again: it starts {nodes} first"
         raise not_stopped(f"node {id}", "down already", nodes, again)
-    if pids := " ".join(map(str, quorum.suspended(cluster.root, except_id=id))):
+    if pids := " ".join(map(str, cluster_memory.suspended(cluster.root, except_id=id))):
         again = f"continue it (`kill -CONT {pids}`), then run the same command again"
         raise not_stopped(f"node {id}", "suspended by a signal", f"process {pids}", again)
     try:
@@ -148,7 +148,7 @@ def _check_others(cluster: RunningCluster, id: int) -> None:
 def grace(root: Path) -> float:
     """Seconds for a node to end after SIGTERM."""
     try:
-        return GRACE if quorum.majority_runs(root) else GRACE_WITHOUT_QUORUM
+        return GRACE if cluster_memory.majority_runs(root) else GRACE_WITHOUT_QUORUM
     except EarshotError:
         return GRACE  # the voters are unknown
 

@@ -17,7 +17,7 @@ from earshot_pulumi.certificates import store_of
 from earshot_pulumi.driver import Say
 from earshot_pulumi.local.access import accepts_connections
 from earshot_pulumi.local.changes import started_with
-from earshot_pulumi.local.quorum import node_directory
+from earshot_pulumi.local.cluster_memory import node_directory
 from earshot_pulumi.provider.kind import Properties
 from earshot_pulumi.users import Users, UsersKind, client_of, kept_passwords, logins
 

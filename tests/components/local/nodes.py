@@ -13,7 +13,7 @@ from typing import Any
 
 import psutil
 import pytest
-from earshot_pulumi.local.quorum import node_directory
+from earshot_pulumi.local.cluster_memory import node_directory
 from earshot_pulumi.local.record import Record
 
 SLEEP = "import time; time.sleep(60)"

@@ -10,7 +10,7 @@ from earshot.listeners.model import ClusterPlan, SecurityPlan
 from earshot.listeners.properties import read_properties
 from earshot.listeners.render import server_properties
 from earshot.listeners.terms import Mechanism
-from tests.components.local.test_quorum import PORTS, planned
+from tests.components.local.test_cluster_memory import PORTS, planned
 
 CHECK = {"sasl.mechanism": "PLAIN", "sasl.username": "check", "sasl.password": "x"}
 FILE = "sasl.mechanism=PLAIN\nsasl.username=check\nsasl.password=x\n"

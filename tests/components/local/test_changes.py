@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from earshot_pulumi.local import changes, quorum
+from earshot_pulumi.local import changes, cluster_memory
 
 from earshot.errors import EarshotError
 from earshot.jvm.broker_settings import ParserAnswer
@@ -22,7 +22,7 @@ from earshot.listeners.model import ClusterPlan
 from earshot.listeners.render import server_properties
 from earshot.transition.steps import transition
 from tests.components.local.nodes import recorded_node
-from tests.components.local.test_quorum import PORTS, planned
+from tests.components.local.test_cluster_memory import PORTS, planned
 from tests.components.test_node_data import record
 from tests.e2e.ports import consecutive_ports
 from tests.raised import raised
@@ -76,7 +76,7 @@ def run(tmp_path: Path) -> Iterator[list[ClusterPlan]]:
         class Started(list[ClusterPlan]):
             def append(self, plan: ClusterPlan) -> None:
                 for planned_node in plan.nodes:
-                    directory = quorum.node_directory(tmp_path, planned_node.id)
+                    directory = cluster_memory.node_directory(tmp_path, planned_node.id)
                     cleanup.enter_context(recorded_node(directory))
                     text = server_properties(plan, planned_node)
                     (directory / "server.properties").write_text(text)
@@ -109,7 +109,7 @@ def test_listeners_of_nodes_whose_settings_are_lost_are_not_checked(
 ) -> None:
     run.append(planned())
     for id in (1, 2, 3):
-        (quorum.node_directory(tmp_path, id) / "server.properties").unlink()
+        (cluster_memory.node_directory(tmp_path, id) / "server.properties").unlink()
     assert problems(tmp_path, planned()) == []
 
 
@@ -120,7 +120,7 @@ def test_a_file_that_another_program_has_written_is_named_with_its_node(
     text: str, tmp_path: Path, run: list[ClusterPlan]
 ) -> None:
     run.append(planned())
-    file = quorum.node_directory(tmp_path, 2) / "server.properties"
+    file = cluster_memory.node_directory(tmp_path, 2) / "server.properties"
     file.write_text(text)
     assert not any("listener list" in problem for problem in problems(tmp_path, planned()))
     (problem,) = changes.client_problems(tmp_path, planned())
@@ -169,7 +169,7 @@ def test_a_version_that_is_not_there_stops_nothing_and_is_not_fetched_by_a_previ
     tmp_path: Path, run: list[ClusterPlan], kafka: KafkaDouble
 ) -> None:
     run.append(planned())
-    quorum.settle(tmp_path, planned())
+    cluster_memory.settle(tmp_path, planned())
     plan = planned(kafka_version="4.9.9")
     assert problems(tmp_path, plan) == []
     with pytest.raises(EarshotError, match=r"jars of 4\.9\.9: the repository has none"):
@@ -185,8 +185,8 @@ def test_a_version_that_is_not_there_stops_nothing_and_is_not_fetched_by_a_previ
 def test_an_older_kafka_is_refused_where_it_does_not_know_the_data_s_level(
     tmp_path: Path, kafka: KafkaDouble, level: int, newest: int, refused: bool
 ) -> None:
-    quorum.settle(tmp_path, planned(kafka_version="4.9.9"))
-    folder = quorum.node_directory(tmp_path, 1) / "log"
+    cluster_memory.settle(tmp_path, planned(kafka_version="4.9.9"))
+    folder = cluster_memory.node_directory(tmp_path, 1) / "log"
     folder.mkdir(parents=True)
     (folder / "meta.properties").touch()
     (folder / "bootstrap.checkpoint").write_bytes(record(level))
@@ -201,9 +201,9 @@ def test_an_older_kafka_is_refused_where_it_does_not_know_the_data_s_level(
 
 
 def test_an_older_kafka_is_refused_where_the_data_s_level_cannot_be_read(tmp_path: Path) -> None:
-    quorum.settle(tmp_path, planned(kafka_version="4.3.1"))
+    cluster_memory.settle(tmp_path, planned(kafka_version="4.3.1"))
     assert problems(tmp_path, planned(kafka_version="4.1.1")) == [], "there is no data"
-    folder = quorum.node_directory(tmp_path, 1) / "log"
+    folder = cluster_memory.node_directory(tmp_path, 1) / "log"
     folder.mkdir(parents=True)
     (folder / "meta.properties").touch()
     (problem,) = problems(tmp_path, planned(kafka_version="4.1.1"))
@@ -276,7 +276,7 @@ def ports() -> list[int]:
 def runs(tmp_path: Path, ports: list[int]) -> Iterator[ClusterPlan]:
     """A node that listens for INTERNAL and REPL, and accepts clients of INTERNAL."""
     planned = plan_with(ports, "INTERNAL", "REPL")
-    directory = quorum.node_directory(tmp_path, 1)
+    directory = cluster_memory.node_directory(tmp_path, 1)
     with recorded_node(directory, LISTENS.format(ports=", ".join(map(str, ports)))) as child:
         (directory / "server.properties").write_text(server_properties(planned, planned.node(1)))
         until(lambda: len(psutil.Process(child.pid).net_connections("tcp")) == len(ports))
@@ -331,7 +331,7 @@ def test_nodes_of_the_cluster_and_nodes_of_lost_settings_are_left_out(
     two = pairs.planned(
         {"brokers": 2, "listeners": [{"name": "REPL", "port": ports[1], "scopes": ["internal"]}]}
     )
-    directory = quorum.node_directory(tmp_path, 2)
+    directory = cluster_memory.node_directory(tmp_path, 2)
     code = (
         f"import socket, time; c = socket.create_connection(('127.0.0.1', {ports[0]})); "
         "time.sleep(60)"
@@ -341,5 +341,5 @@ def test_nodes_of_the_cluster_and_nodes_of_lost_settings_are_left_out(
         assert list(changes.client_problems(tmp_path, two)) == []
     with socket.create_connection(("127.0.0.1", ports[0])):
         until(lambda: bool(list(changes.client_problems(tmp_path, two))))
-        (quorum.node_directory(tmp_path, 1) / "server.properties").unlink()
+        (cluster_memory.node_directory(tmp_path, 1) / "server.properties").unlink()
         assert list(changes.client_problems(tmp_path, two)) == []

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from earshot_pulumi.local import expired, quorum
+from earshot_pulumi.local import cluster_memory, expired
 
 from earshot.certificates.authority import Subject, issue, new_authority
 from tests.components.local.nodes import recorded_node
@@ -40,10 +40,10 @@ def test_no_node_is_restarted_that_could_not_connect_to_the_others(
     protocol: str, days: dict[int, int | None], first: list[int], refused: str, tmp_path: Path
 ) -> None:
     plan = planned()
-    quorum.settle(tmp_path, plan)
+    cluster_memory.settle(tmp_path, plan)
     with ExitStack() as running:
         for node in plan.nodes:
-            directory = quorum.node_directory(tmp_path, node.id)
+            directory = cluster_memory.node_directory(tmp_path, node.id)
             (directory / "log").mkdir(parents=True)
             (directory / "log" / "meta.properties").touch()
             store = directory / "node.pem"

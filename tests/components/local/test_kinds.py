@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from earshot_pulumi.local import changes, process, quorum, restart
+from earshot_pulumi.local import changes, cluster_memory, process, restart
 from earshot_pulumi.local.kinds import LocalNodeKind, LocalPreflightKind
 from earshot_pulumi.local.process import Launch
 from earshot_pulumi.local.record import Record, running
@@ -15,7 +15,7 @@ from earshot.jvm.java import Java
 from earshot.listeners.render import server_properties
 from tests.components.called import Called
 from tests.components.local.nodes import node, recorded
-from tests.components.local.test_quorum import planned
+from tests.components.local.test_cluster_memory import planned
 from tests.raised import raised
 
 KAFKA = Path(".earshot/stacks/local/kafka")
@@ -27,7 +27,7 @@ def original(tmp_path: Path) -> Path:
     project = tmp_path / "original"
     (project / KAFKA / "node-1").mkdir(parents=True)
     (project / "Pulumi.yaml").write_text("name: earshot\n")
-    quorum.settle(project / KAFKA, planned(brokers=1))
+    cluster_memory.settle(project / KAFKA, planned(brokers=1))
     return project
 
 
@@ -137,7 +137,7 @@ def test_the_data_of_a_broker_that_runs_are_not_deleted(
     original: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(original)
-    monkeypatch.setattr(quorum, "running", lambda directory: object())
+    monkeypatch.setattr(cluster_memory, "running", lambda directory: object())
     Called(LocalPreflightKind()).delete(props(original, data="delete"))
     assert (original / KAFKA / "node-1").is_dir()
 

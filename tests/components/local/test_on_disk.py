@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
-from earshot_pulumi.local import on_disk, quorum
-from earshot_pulumi.local.on_disk import QuorumMemory
+from earshot_pulumi.local import cluster_memory, on_disk
+from earshot_pulumi.local.on_disk import ClusterMemory
 
 from earshot.errors import EarshotError
 from earshot.listeners.render import server_properties
-from tests.components.local.test_quorum import PORTS, planned
+from tests.components.local.test_cluster_memory import PORTS, planned
 from tests.raised import raised
 
 ID = "ZWFyc2hvdC10ZXN0cy1ydQ"
@@ -37,36 +37,36 @@ def test_without_data_there_is_no_cluster(tmp_path: Path) -> None:
     (tmp_path / "node-1" / "log").mkdir(parents=True)
     assert on_disk.reconstruct(tmp_path) is None
     assert on_disk.reconstruct(tmp_path / "none") is None
-    assert quorum.recall(tmp_path) is None
+    assert cluster_memory.recall(tmp_path) is None
 
 
 def test_the_nodes_tell_what_was_lost(tmp_path: Path) -> None:
     for id in (1, 2, 3):
         formatted(tmp_path, id)
     version = planned().kafka_version
-    assert on_disk.reconstruct(tmp_path) == QuorumMemory(
+    assert on_disk.reconstruct(tmp_path) == ClusterMemory(
         ID, VOTERS, version, (1, 2, 3), serving=True, served=False
     )
 
 
 @pytest.mark.parametrize("text", [None, "", "{", '{"cluster_id": "x"}'])
 def test_a_lost_memory_keeps_the_cluster_id(tmp_path: Path, text: str | None) -> None:
-    former = quorum.settle(tmp_path, planned())
+    former = cluster_memory.settle(tmp_path, planned())
     for id in (1, 2, 3):
         formatted(tmp_path, id, former.cluster_id)
     file = tmp_path / "cluster.json"
     file.unlink() if text is None else file.write_text(text)
-    assert quorum.recall(tmp_path) == QuorumMemory(
+    assert cluster_memory.recall(tmp_path) == ClusterMemory(
         former.cluster_id, VOTERS, former.kafka_version, (1, 2, 3), serving=True, served=False
     )
-    assert quorum.settle(tmp_path, planned()).cluster_id == former.cluster_id
-    assert quorum.read_memory(tmp_path) is not None
+    assert cluster_memory.settle(tmp_path, planned()).cluster_id == former.cluster_id
+    assert cluster_memory.read_memory(tmp_path) is not None
 
 
 def test_one_node_that_tells_is_enough(tmp_path: Path) -> None:
     formatted(tmp_path, 1, server="")
     formatted(tmp_path, 2)
-    assert on_disk.reconstruct(tmp_path) == QuorumMemory(
+    assert on_disk.reconstruct(tmp_path) == ClusterMemory(
         ID, VOTERS, planned().kafka_version, (1, 2), serving=True, served=False
     )
 

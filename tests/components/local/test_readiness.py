@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaException
 from earshot_pulumi.driver import BEHIND, CatchingUp
-from earshot_pulumi.local import quorum, readiness, users
+from earshot_pulumi.local import cluster_memory, readiness, users
 from earshot_pulumi.local.readiness import (
     NO_ANSWER,
     LocalDriver,
@@ -26,7 +26,7 @@ from earshot.listeners.render import server_properties
 from earshot.listeners.terms import Mechanism
 from earshot.validation.client import Failure
 from tests.components.local.nodes import node, recorded
-from tests.components.local.test_quorum import PORTS, planned
+from tests.components.local.test_cluster_memory import PORTS, planned
 from tests.raised import raised
 
 CLUSTER = "ZWFyc2hvdC10ZXN0cy1ydQ"
@@ -85,14 +85,16 @@ def test_what_only_nodes_have_that_ended_keeps_no_other_one_waiting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, isrs: list[int], ended: list[int], state: Any
 ) -> None:
     monkeypatch.setattr(
-        quorum, "ended", lambda root, except_id: ended if (root, except_id) == (tmp_path, 1) else []
+        cluster_memory,
+        "ended",
+        lambda root, except_id: ended if (root, except_id) == (tmp_path, 1) else [],
     )
     admin: Any = AdminDouble([1, 2], [1, 2, 3], isrs)
     assert readiness._broker_lacks(tmp_path, 1, admin, "localhost:1", CLUSTER) == state
 
 
 def test_a_node_that_ended_is_told_with_its_reason(tmp_path: Path) -> None:
-    directory = quorum.node_directory(tmp_path, 1)
+    directory = cluster_memory.node_directory(tmp_path, 1)
     directory.mkdir()
     (directory / "console.log").write_text("Invalid maximum heap size: -Xmx1\n")
     assert str(raised(EarshotError, RunningCluster(tmp_path, CLUSTER).wait_for, [1])) == (
@@ -103,7 +105,7 @@ def test_a_node_that_ended_is_told_with_its_reason(tmp_path: Path) -> None:
 
 
 def test_a_controller_alone_is_up_when_it_accepts_connections(tmp_path: Path) -> None:
-    directory = quorum.node_directory(tmp_path, 10_001)
+    directory = cluster_memory.node_directory(tmp_path, 10_001)
     with node(directory) as child, socket.socket() as listening:
         recorded(directory, Record.of(child.pid, "d"))
         listening.bind(("127.0.0.1", 0))
@@ -137,7 +139,7 @@ def test_localhost_is_asked_at_the_address_that_the_node_binds(
     asked: list[Any] = []
     monkeypatch.setattr(readiness, "_admin", lambda _, settings: asked.append(settings))
     started_with(
-        quorum.node_directory(tmp_path, 1),
+        cluster_memory.node_directory(tmp_path, 1),
         f"inter.broker.listener.name=A\nlisteners=A://{bound}:1\n"
         f"advertised.listeners=A://{advertised}:1\nlistener.security.protocol.map=A:PLAINTEXT\n",
     )
@@ -163,7 +165,7 @@ def test_another_process_at_the_port_of_a_node_is_not_asked(
     monkeypatch.setattr(readiness, "_admin", admin)
     monkeypatch.setattr(readiness, "login_failure", asked.append)
     monkeypatch.setattr(readiness, "accepts_connections", accepts)
-    directory = quorum.node_directory(tmp_path, 1)
+    directory = cluster_memory.node_directory(tmp_path, 1)
     with node(directory) as child, socket.create_server(("127.0.0.1", 0)) as other:
         made = recorded(directory, Record.of(child.pid, "d"))
         inner, outer = (f"{name}://127.0.0.1:{other.getsockname()[1]}" for name in ("A", "B"))
@@ -189,7 +191,7 @@ def test_a_broker_that_only_lacks_time_is_told_as_such(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(readiness, "running", lambda _: "its record")
-    started_with(quorum.node_directory(tmp_path, 1), BROKER)
+    started_with(cluster_memory.node_directory(tmp_path, 1), BROKER)
     monkeypatch.setattr(readiness, "_admin", lambda *_: AdminDouble([1, 2], [1, 2], [2]))
     monkeypatch.setattr(LocalDriver, "unserved", lambda _: "")
     assert str(raised(CatchingUp, RunningCluster(tmp_path, CLUSTER, deadline=0).wait_for, [1])) == (
@@ -204,7 +206,7 @@ def test_a_broker_that_serves_no_clients_is_told_by_its_listener(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(readiness, "running", lambda _: "its record")
-    started_with(quorum.node_directory(tmp_path, 1), BROKER)
+    started_with(cluster_memory.node_directory(tmp_path, 1), BROKER)
     monkeypatch.setattr(readiness, "_admin", lambda *_: AdminDouble([1, 2], [1, 2], [1, 2]))
     problems = ["EXTERNAL at 127.0.0.1:1: Connection refused"] * 2
     monkeypatch.setattr(LocalDriver, "unserved", lambda _: problems.pop() if problems else "")
@@ -217,14 +219,14 @@ def test_a_broker_that_serves_no_clients_is_told_by_its_listener(
 @pytest.fixture
 def three(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[int, Any]:
     """The answers of three running brokers, by id; tests change them."""
-    quorum.settle(tmp_path, planned())
+    cluster_memory.settle(tmp_path, planned())
     answers: dict[int, Any] = {}
     for id in (1, 2, 3):
-        directory = quorum.node_directory(tmp_path, id)
+        directory = cluster_memory.node_directory(tmp_path, id)
         text = BROKER.replace(":1", f":{id}") + "listener.security.protocol.map=INTERNAL:PLAINTEXT"
         started_with(directory, text)
         answers[id] = AdminDouble([1, 2, 3], [1, 2, 3], [1, 2, 3])
-    for module in (readiness, quorum):
+    for module in (readiness, cluster_memory):
         monkeypatch.setattr(module, "running", lambda _: "its record")
     monkeypatch.setattr(readiness, "_listens", lambda *_: True)
     monkeypatch.setattr(readiness, "login_failure", pytest.fail)
@@ -263,7 +265,7 @@ def test_brokers_that_need_the_credentials_of_other_settings_are_not_waited_for(
 ) -> None:
     """The file of client properties may already have those of this update."""
     three[2] = SILENT
-    path = quorum.node_directory(tmp_path, 2) / "server.properties"
+    path = cluster_memory.node_directory(tmp_path, 2) / "server.properties"
     path.write_text(path.read_text().replace("PLAINTEXT", "SASL_PLAINTEXT"))
     client = {"sasl.mechanism": "PLAIN"}
     RunningCluster(tmp_path, CLUSTER, client, deadline=0).wait_for_others(1)
@@ -338,7 +340,7 @@ def started(root: Path, plan: ClusterPlan) -> dict[int, str]:
     """Where each node's EXTERNAL is reached here, once all were started as ``plan`` says."""
     addresses = {}
     for planned_node in plan.nodes:
-        directory = quorum.node_directory(root, planned_node.id)
+        directory = cluster_memory.node_directory(root, planned_node.id)
         directory.mkdir(parents=True)
         (directory / "server.properties").write_text(server_properties(plan, planned_node))
         listener = planned_node.listener("EXTERNAL")

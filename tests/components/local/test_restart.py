@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 from earshot_pulumi.driver import CatchingUp
-from earshot_pulumi.local import quorum, restart
+from earshot_pulumi.local import cluster_memory, restart
 from earshot_pulumi.local.changes import Kafka
 from earshot_pulumi.local.process import Launch
 from earshot_pulumi.local.readiness import RunningCluster
@@ -18,7 +18,7 @@ from earshot_pulumi.local.record import Record
 from earshot.errors import EarshotError
 from earshot.jvm.java import Java
 from earshot.listeners.render import server_properties
-from tests.components.local.test_quorum import planned
+from tests.components.local.test_cluster_memory import planned
 from tests.raised import raised
 
 PLAN = planned()
@@ -109,10 +109,10 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> NodeDouble:
     monkeypatch.setattr(RunningCluster, "wait_for", lambda *it: double.wait_for(*it))
     monkeypatch.setattr(RunningCluster, "wait_for_others", lambda *it: double.wait_for_others(*it))
     monkeypatch.setattr(RunningCluster, "serves_clients", lambda _: double.answers)
-    monkeypatch.setattr(quorum, "serves", lambda _: double.serving)
-    monkeypatch.setattr(quorum, "majority_runs", lambda _: double.serving or double.answers)
-    monkeypatch.setattr(quorum, "ended", lambda _, except_id: double.ended)
-    monkeypatch.setattr(quorum, "suspended", lambda _, except_id: double.suspended)
+    monkeypatch.setattr(cluster_memory, "serves", lambda _: double.serving)
+    monkeypatch.setattr(cluster_memory, "majority_runs", lambda _: double.serving or double.answers)
+    monkeypatch.setattr(cluster_memory, "ended", lambda _, except_id: double.ended)
+    monkeypatch.setattr(cluster_memory, "suspended", lambda _, except_id: double.suspended)
     return double
 
 
@@ -167,11 +167,11 @@ def test_no_node_is_stopped_while_another_does_not_serve(
 def test_a_cluster_that_serves_after_an_interrupted_start_changes_one_node_at_a_time(
     tmp_path: Path, node: NodeDouble
 ) -> None:
-    quorum.settle(tmp_path, PLAN)
+    cluster_memory.settle(tmp_path, PLAN)
     node.serving, node.answers = False, True
     changed(tmp_path, node)
     assert node.calls == ["stop 30", "start 512m", WAIT]
-    memory = quorum.recall(tmp_path)
+    memory = cluster_memory.recall(tmp_path)
     assert memory is not None and memory.serving
 
 
@@ -179,10 +179,10 @@ def test_brokers_of_a_first_start_are_not_asked_before_the_next_one_starts(
     tmp_path: Path, node: NodeDouble
 ) -> None:
     """They answer only when a majority runs, and each would take seconds."""
-    quorum.settle(tmp_path, PLAN)
+    cluster_memory.settle(tmp_path, PLAN)
     node.serving, node.answers, node.runs = False, True, None
     changed(tmp_path, node)
-    memory = quorum.recall(tmp_path)
+    memory = cluster_memory.recall(tmp_path)
     assert memory is not None and not memory.serving
 
 

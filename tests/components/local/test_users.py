@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from earshot_pulumi.certificates import CertificatesKind
 from earshot_pulumi.local import users as local
-from earshot_pulumi.local.quorum import node_directory
+from earshot_pulumi.local.cluster_memory import node_directory
 from earshot_pulumi.local.users import LocalUsersKind
 
 from earshot.certificates.store import Store

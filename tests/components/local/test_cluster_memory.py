@@ -15,8 +15,8 @@ from typing import Any
 
 import psutil
 import pytest
-from earshot_pulumi.local import quorum
-from earshot_pulumi.local.on_disk import QuorumMemory
+from earshot_pulumi.local import cluster_memory
+from earshot_pulumi.local.on_disk import ClusterMemory
 from earshot_pulumi.local.record import Record
 
 from earshot import sockets
@@ -58,13 +58,13 @@ def planned(**settings: Any) -> ClusterPlan:
 
 
 def problems(root: Path, plan: ClusterPlan) -> list[str]:
-    return list(quorum.problems(root, plan))
+    return list(cluster_memory.problems(root, plan))
 
 
 def have_data(root: Path, *ids: int) -> None:
     """Formats the data of the nodes ``ids``."""
     for id in ids:
-        log = quorum.node_directory(root, id) / "log"
+        log = cluster_memory.node_directory(root, id) / "log"
         log.mkdir(parents=True, exist_ok=True)
         (log / "meta.properties").write_text("")
 
@@ -84,12 +84,14 @@ def test_voters_without_data_must_not_outvote_those_with_data(
     with_data: tuple[int, ...], served: bool, gone: str, tmp_path: Path
 ) -> None:
     """Not after a first start that was interrupted: nodes may never have had data."""
-    quorum.settle(tmp_path, planned())
+    cluster_memory.settle(tmp_path, planned())
     if served:
-        quorum.mark_serving(tmp_path, [], whole=True)
-        quorum.mark_stopped(tmp_path)
+        cluster_memory.mark_serving(tmp_path, [], whole=True)
+        cluster_memory.mark_stopped(tmp_path)
     have_data(tmp_path, *with_data)
-    lost = list(quorum._lost_data(tmp_path, quorum.recall(tmp_path) or pytest.fail()))
+    lost = list(
+        cluster_memory._lost_data(tmp_path, cluster_memory.recall(tmp_path) or pytest.fail())
+    )
     if not gone:
         assert lost == []
         return
@@ -101,28 +103,28 @@ def test_voters_without_data_must_not_outvote_those_with_data(
 
 def test_a_memory_of_an_earlier_release_has_served_if_it_serves(tmp_path: Path) -> None:
     for serving in (True, False):
-        quorum.settle(tmp_path, planned())
+        cluster_memory.settle(tmp_path, planned())
         path = tmp_path / "cluster.json"
         document = json.loads(path.read_text()) | {"serving": serving}
         del document["served"]
         path.write_text(json.dumps(document))
-        memory = quorum.recall(tmp_path)
+        memory = cluster_memory.recall(tmp_path)
         assert memory is not None and memory.has_served is serving
 
 
 def test_a_first_start_has_no_problems_and_gets_an_id(tmp_path: Path) -> None:
     assert problems(tmp_path, planned()) == []
-    memory = quorum.settle(tmp_path, planned())
+    memory = cluster_memory.settle(tmp_path, planned())
     assert re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]{21}", memory.cluster_id)
-    assert quorum.recall(tmp_path) == memory
+    assert cluster_memory.recall(tmp_path) == memory
 
 
 def test_the_cluster_id_and_the_word_that_it_serves_survive_a_change(tmp_path: Path) -> None:
-    first = quorum.settle(tmp_path, planned())
-    quorum.mark_serving(tmp_path, ["4.1.1"], whole=True)
+    first = cluster_memory.settle(tmp_path, planned())
+    cluster_memory.mark_serving(tmp_path, ["4.1.1"], whole=True)
     have_data(tmp_path, 1, 2, 3)
     assert problems(tmp_path, planned(brokers=4)) == [], "the voters stay"
-    second = quorum.settle(tmp_path, planned(brokers=4))
+    second = cluster_memory.settle(tmp_path, planned(brokers=4))
     assert second.cluster_id == first.cluster_id
     assert second.brokers == (1, 2, 3, 4)
     assert second.serving is True
@@ -143,9 +145,9 @@ def test_the_quorum_of_a_secured_cluster_is_in_plain_text_only_while_nodes_run(
     security = SecurityPlan(folder="/keys", mechanism=Mechanism.SCRAM_SHA_512)
     secured = plain.model_copy(update={"security": security})
     assert problems(tmp_path, secured) == refused
-    quorum.settle(tmp_path, secured)  # stopped
+    cluster_memory.settle(tmp_path, secured)  # stopped
     assert problems(tmp_path, secured) == refused
-    monkeypatch.setattr(quorum, "any_runs", lambda root: root == tmp_path)
+    monkeypatch.setattr(cluster_memory, "any_runs", lambda root: root == tmp_path)
     assert problems(tmp_path, secured) == []
     monkeypatch.undo()
     assert problems(tmp_path, plain) == []
@@ -154,7 +156,7 @@ def test_the_quorum_of_a_secured_cluster_is_in_plain_text_only_while_nodes_run(
 
 
 def test_other_voters_are_refused(tmp_path: Path) -> None:
-    quorum.settle(tmp_path, planned(brokers=1))
+    cluster_memory.settle(tmp_path, planned(brokers=1))
     (problem,) = problems(tmp_path, planned(brokers=3))
     assert "has the voters 1 and would get 1, 2, 3" in problem
     assert "controllers.count: 1" in problem
@@ -162,27 +164,27 @@ def test_other_voters_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_version_is_remembered_once_a_broker_has_served_with_it(tmp_path: Path) -> None:
-    first = quorum.settle(tmp_path, planned(kafka_version="4.1.1"))
+    first = cluster_memory.settle(tmp_path, planned(kafka_version="4.1.1"))
     assert first.kafka_version == "4.1.1"
-    assert quorum.settle(tmp_path, planned(kafka_version="4.9.9")).kafka_version == "4.1.1"
-    quorum.mark_serving(tmp_path, ["4.3.1"], whole=False)
-    assert quorum.recall(tmp_path) == replace(first, kafka_version="4.3.1")
-    quorum.mark_serving(tmp_path, ["4.1.1"], whole=False)
-    assert quorum.recall(tmp_path) == replace(first, kafka_version="4.3.1")
-    quorum.mark_serving(tmp_path, ["4.1.1", "4.1.1"], whole=True)
-    assert quorum.recall(tmp_path) == replace(first, serving=True, served=True)
+    assert cluster_memory.settle(tmp_path, planned(kafka_version="4.9.9")).kafka_version == "4.1.1"
+    cluster_memory.mark_serving(tmp_path, ["4.3.1"], whole=False)
+    assert cluster_memory.recall(tmp_path) == replace(first, kafka_version="4.3.1")
+    cluster_memory.mark_serving(tmp_path, ["4.1.1"], whole=False)
+    assert cluster_memory.recall(tmp_path) == replace(first, kafka_version="4.3.1")
+    cluster_memory.mark_serving(tmp_path, ["4.1.1", "4.1.1"], whole=True)
+    assert cluster_memory.recall(tmp_path) == replace(first, serving=True, served=True)
 
 
 def test_an_orderly_stop_is_remembered(tmp_path: Path) -> None:
-    memory = quorum.settle(tmp_path, planned())
-    quorum.mark_serving(tmp_path, [], whole=True)
-    quorum.mark_stopped(tmp_path)
-    assert quorum.recall(tmp_path) == replace(memory, served=True)
+    memory = cluster_memory.settle(tmp_path, planned())
+    cluster_memory.mark_serving(tmp_path, [], whole=True)
+    cluster_memory.mark_stopped(tmp_path)
+    assert cluster_memory.recall(tmp_path) == replace(memory, served=True)
 
 
 def test_a_broker_that_holds_replicas_is_not_removed(tmp_path: Path) -> None:
-    quorum.settle(tmp_path, planned(brokers=4))
-    log = quorum.node_directory(tmp_path, 4) / "log"
+    cluster_memory.settle(tmp_path, planned(brokers=4))
+    log = cluster_memory.node_directory(tmp_path, 4) / "log"
     for name in ("orders-0", "orders-12", "__cluster_metadata-0", "gone-0.1f-delete"):
         (log / name).mkdir(parents=True)
     (problem,) = problems(tmp_path, planned(brokers=3))
@@ -190,8 +192,10 @@ def test_a_broker_that_holds_replicas_is_not_removed(tmp_path: Path) -> None:
 
 
 def test_a_broker_without_replicas_is_removed(tmp_path: Path) -> None:
-    quorum.settle(tmp_path, planned(brokers=4))
-    (quorum.node_directory(tmp_path, 4) / "log" / "__cluster_metadata-0").mkdir(parents=True)
+    cluster_memory.settle(tmp_path, planned(brokers=4))
+    (cluster_memory.node_directory(tmp_path, 4) / "log" / "__cluster_metadata-0").mkdir(
+        parents=True
+    )
     assert problems(tmp_path, planned(brokers=3)) == []
 
 
@@ -317,43 +321,49 @@ def test_a_broker_of_another_cluster_is_named_by_its_settings(tmp_path: Path) ->
 def test_a_cluster_serves_if_it_has_served_and_a_majority_of_its_voters_runs(
     tmp_path: Path, brokers: int, alive: tuple[int, ...], runs: bool
 ) -> None:
-    assert not quorum.majority_runs(tmp_path) and not quorum.serves(tmp_path)
+    assert not cluster_memory.majority_runs(tmp_path) and not cluster_memory.serves(tmp_path)
     voters = {str(id): f"h:{id}" for id in range(1, brokers + 1)}
-    memory = QuorumMemory("id", voters, "4.1.1", tuple(range(1, brokers + 1)), serving=True)
+    memory = ClusterMemory("id", voters, "4.1.1", tuple(range(1, brokers + 1)), serving=True)
     with nodes.running_nodes(tmp_path, alive):
-        quorum.remember(tmp_path, memory)
-        assert quorum.majority_runs(tmp_path) is quorum.serves(tmp_path) is runs
-        quorum.remember(tmp_path, replace(memory, serving=False))
-        assert quorum.majority_runs(tmp_path) is runs and not quorum.serves(tmp_path)
+        cluster_memory.remember(tmp_path, memory)
+        assert cluster_memory.majority_runs(tmp_path) is cluster_memory.serves(tmp_path) is runs
+        cluster_memory.remember(tmp_path, replace(memory, serving=False))
+        assert cluster_memory.majority_runs(tmp_path) is runs and not cluster_memory.serves(
+            tmp_path
+        )
 
 
 def test_nodes_whose_records_are_lost_are_not_taken_for_ended(tmp_path: Path) -> None:
     """Otherwise a change would stop one node after the other, and wait for none."""
-    quorum.settle(tmp_path, planned())
-    quorum.mark_serving(tmp_path, ["4.1.1"], whole=True)
+    cluster_memory.settle(tmp_path, planned())
+    cluster_memory.mark_serving(tmp_path, ["4.1.1"], whole=True)
     have_data(tmp_path, 1, 2, 3)
     with nodes.running_nodes(tmp_path, (1, 2, 3)):
         for path in tmp_path.glob("node-*/process.json"):
             path.unlink()
-        assert quorum.serves(tmp_path) and quorum.running_nodes(tmp_path) == [1, 2, 3]
-        assert quorum.ended(tmp_path, except_id=1) == []
+        assert cluster_memory.serves(tmp_path) and cluster_memory.running_nodes(tmp_path) == [
+            1,
+            2,
+            3,
+        ]
+        assert cluster_memory.ended(tmp_path, except_id=1) == []
 
 
 def test_nodes_that_have_ended_come_first_and_new_ones_in_their_order(tmp_path: Path) -> None:
     plan = planned(brokers=5)
-    quorum.settle(tmp_path, plan)
-    assert quorum.ended(tmp_path, except_id=1) == []
+    cluster_memory.settle(tmp_path, plan)
+    assert cluster_memory.ended(tmp_path, except_id=1) == []
     with contextlib.ExitStack() as stack:
         for id in (1, 2, 3, 4):  # broker 5 is new
-            log = quorum.node_directory(tmp_path, id) / "log"
+            log = cluster_memory.node_directory(tmp_path, id) / "log"
             log.mkdir(parents=True)
             (log / "meta.properties").write_text("")
             if id in (1, 3):
                 child = stack.enter_context(nodes.node(log.parent))
                 nodes.recorded(log.parent, Record.of(child.pid, "d"))
-        assert quorum.ended(tmp_path, except_id=1) == [2, 4]
-        assert quorum.ended(tmp_path, except_id=2) == [4]
-        order = [node.id for node in quorum.ended_first(tmp_path, plan.nodes)]
+        assert cluster_memory.ended(tmp_path, except_id=1) == [2, 4]
+        assert cluster_memory.ended(tmp_path, except_id=2) == [4]
+        order = [node.id for node in cluster_memory.ended_first(tmp_path, plan.nodes)]
         assert order == [2, 4, 1, 3, 5]
 
 
@@ -363,25 +373,26 @@ def test_data_of_another_user_is_not_in_order(open_folder: Path) -> None:
     (open_folder / "node-1" / "log" / "meta.properties").touch()
     asked = f"""
 import pathlib, types
-from earshot_pulumi.local import quorum
+from earshot_pulumi.local import cluster_memory
 from tests.components.local.nodes import become_nobody
 become_nobody()
-print(len(quorum.ended_first(pathlib.Path({str(open_folder)!r}), [types.SimpleNamespace(id=1)])))
+nodes = [types.SimpleNamespace(id=1)]
+print(len(cluster_memory.ended_first(pathlib.Path({str(open_folder)!r}), nodes)))
 """
     done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("1\n", "")
 
 
 def test_a_process_that_a_signal_holds_runs_and_is_suspended(tmp_path: Path) -> None:
-    quorum.settle(tmp_path, planned())
-    directory = quorum.node_directory(tmp_path, 2)
+    cluster_memory.settle(tmp_path, planned())
+    directory = cluster_memory.node_directory(tmp_path, 2)
     with nodes.recorded_node(directory) as child:
-        assert quorum.suspended(tmp_path, except_id=1) == []
+        assert cluster_memory.suspended(tmp_path, except_id=1) == []
         child.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, child.pid, os.WSTOPPED | os.WNOWAIT)
-        assert quorum.suspended(tmp_path, except_id=1) == [child.pid]
-        assert quorum.suspended(tmp_path, except_id=2) == []
-        assert quorum.ended(tmp_path, except_id=1) == []
+        assert cluster_memory.suspended(tmp_path, except_id=1) == [child.pid]
+        assert cluster_memory.suspended(tmp_path, except_id=2) == []
+        assert cluster_memory.ended(tmp_path, except_id=1) == []
 
 
 WHOLE = {"cluster_id": "x", "voters": {"1": "h:1"}, "kafka_version": "4.1.1", "brokers": [1]}
@@ -405,27 +416,27 @@ WHOLE = {"cluster_id": "x", "voters": {"1": "h:1"}, "kafka_version": "4.1.1", "b
 )
 def test_an_unreadable_memory_is_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "cluster.json").write_text(text)
-    assert quorum.recall(tmp_path) is None
+    assert cluster_memory.recall(tmp_path) is None
 
 
 def test_a_memory_survives_the_disk(tmp_path: Path) -> None:
     (tmp_path / "cluster.json").write_text(json.dumps(WHOLE))
-    memory = QuorumMemory("x", {"1": "h:1"}, "4.1.1", (1,), serving=False)
-    assert quorum.recall(tmp_path) == memory
-    quorum.remember(tmp_path, replace(memory, serving=True))
-    assert quorum.recall(tmp_path) == replace(memory, serving=True)
+    memory = ClusterMemory("x", {"1": "h:1"}, "4.1.1", (1,), serving=False)
+    assert cluster_memory.recall(tmp_path) == memory
+    cluster_memory.remember(tmp_path, replace(memory, serving=True))
+    assert cluster_memory.recall(tmp_path) == replace(memory, serving=True)
     assert json.loads((tmp_path / "cluster.json").read_text())["brokers"] == [1]
 
 
 def test_a_known_state_is_not_written_again(tmp_path: Path) -> None:
-    quorum.mark_serving(tmp_path, ["4.1.1"], whole=True)
-    assert quorum.recall(tmp_path) is None, "there is nothing to remember it of"
-    quorum.settle(tmp_path, planned())
-    quorum.mark_serving(tmp_path, ["4.1.1"], whole=True)
+    cluster_memory.mark_serving(tmp_path, ["4.1.1"], whole=True)
+    assert cluster_memory.recall(tmp_path) is None, "there is nothing to remember it of"
+    cluster_memory.settle(tmp_path, planned())
+    cluster_memory.mark_serving(tmp_path, ["4.1.1"], whole=True)
     os.utime(tmp_path / "cluster.json", (1, 1))
-    quorum.mark_serving(tmp_path, ["4.1.1"], whole=True)
+    cluster_memory.mark_serving(tmp_path, ["4.1.1"], whole=True)
     assert (tmp_path / "cluster.json").stat().st_mtime == 1
-    memory = quorum.recall(tmp_path)
+    memory = cluster_memory.recall(tmp_path)
     assert memory is not None and memory.serving
 
 
@@ -445,9 +456,9 @@ def test_a_memory_that_this_user_may_not_read_is_an_error(
         raise PermissionError
 
     monkeypatch.setattr(Path, "read_bytes", refused)
-    monkeypatch.setattr(quorum, "user", lambda: "ann")
-    monkeypatch.setattr(quorum, "owner", lambda _: "bob")
-    assert str(raised(EarshotError, quorum.recall, tmp_path)) == (
+    monkeypatch.setattr(cluster_memory, "user", lambda: "ann")
+    monkeypatch.setattr(cluster_memory, "owner", lambda _: "bob")
+    assert str(raised(EarshotError, cluster_memory.recall, tmp_path)) == (
         f"{tmp_path / 'cluster.json'}: this user (ann) may not read it\n"
         "  fix: run the command as its owner (bob)"
     )
@@ -455,13 +466,13 @@ def test_a_memory_that_this_user_may_not_read_is_an_error(
 
 def formatted(root: Path, id: int, cluster: str, held: int) -> None:
     """The data folder of node ``id`` has data of node ``held`` of ``cluster``."""
-    log = quorum.node_directory(root, id) / "log"
+    log = cluster_memory.node_directory(root, id) / "log"
     log.mkdir(parents=True)
     (log / "meta.properties").write_text(f"cluster.id={cluster}\nnode.id={held}\n")
 
 
 def test_data_of_another_cluster_is_told_with_what_mends_it(tmp_path: Path) -> None:
-    memory = quorum.settle(tmp_path, planned())
+    memory = cluster_memory.settle(tmp_path, planned())
     for id, cluster in ((1, "other"), (2, memory.cluster_id)):
         formatted(tmp_path, id, cluster, id)
     assert problems(tmp_path, planned()) == [
@@ -475,7 +486,7 @@ def test_data_of_another_cluster_is_told_with_what_mends_it(tmp_path: Path) -> N
 
 
 def test_data_of_another_node_is_told_with_what_mends_it(tmp_path: Path) -> None:
-    memory = quorum.settle(tmp_path, planned())
+    memory = cluster_memory.settle(tmp_path, planned())
     for id, held in ((1, 2), (2, 1), (3, 3)):
         formatted(tmp_path, id, memory.cluster_id, held)
     assert problems(tmp_path, planned()) == [
@@ -486,10 +497,10 @@ def test_data_of_another_node_is_told_with_what_mends_it(tmp_path: Path) -> None
 
 
 def test_controllers_move_only_while_none_of_them_runs(tmp_path: Path) -> None:
-    quorum.settle(tmp_path, planned())
+    cluster_memory.settle(tmp_path, planned())
     moved = planned(controllers={"port": MOVED_CONTROLLERS})
     assert problems(tmp_path, moved) == []
-    directory = quorum.node_directory(tmp_path, 2)
+    directory = cluster_memory.node_directory(tmp_path, 2)
     with nodes.recorded_node(directory):
         old, new = (
             ", ".join(f"localhost:{port + turn}" for turn in range(3))
@@ -506,36 +517,36 @@ def test_controllers_move_only_while_none_of_them_runs(tmp_path: Path) -> None:
 
 
 def test_brokers_that_a_plan_no_longer_has(tmp_path: Path) -> None:
-    assert quorum.removed(tmp_path, planned()) == []
-    quorum.settle(tmp_path, planned(brokers=5))
-    assert quorum.removed(tmp_path, planned(brokers=3)) == [4, 5]
-    assert quorum.removed(tmp_path, planned(brokers=5)) == []
+    assert cluster_memory.removed(tmp_path, planned()) == []
+    cluster_memory.settle(tmp_path, planned(brokers=5))
+    assert cluster_memory.removed(tmp_path, planned(brokers=3)) == [4, 5]
+    assert cluster_memory.removed(tmp_path, planned(brokers=5)) == []
     for id in (4, 5):
-        (quorum.node_directory(tmp_path, id) / "log" / f"t-{id}").mkdir(parents=True)
-    (quorum.node_directory(tmp_path, 4) / "log" / "file-0").write_text("no folder")
+        (cluster_memory.node_directory(tmp_path, id) / "log" / f"t-{id}").mkdir(parents=True)
+    (cluster_memory.node_directory(tmp_path, 4) / "log" / "file-0").write_text("no folder")
     assert [text.partition(".")[0] for text in problems(tmp_path, planned(brokers=3))] == [
         f"broker {id} would be removed and still holds 1 replica(s): t-{id}" for id in (4, 5)
     ]
 
 
 def test_a_cluster_that_did_not_serve_is_not_marked_again(tmp_path: Path) -> None:
-    quorum.mark_stopped(tmp_path)
+    cluster_memory.mark_stopped(tmp_path)
     assert not (tmp_path / "cluster.json").exists()
-    quorum.settle(tmp_path, planned())
+    cluster_memory.settle(tmp_path, planned())
     os.utime(tmp_path / "cluster.json", (1, 1))
-    quorum.mark_stopped(tmp_path)
+    cluster_memory.mark_stopped(tmp_path)
     assert (tmp_path / "cluster.json").stat().st_mtime == 1
 
 
 def test_a_part_of_the_cluster_does_not_make_it_serve(tmp_path: Path) -> None:
-    quorum.settle(tmp_path, planned(kafka_version="4.1.1"))
-    quorum.mark_serving(tmp_path, [], whole=False)
-    quorum.mark_serving(tmp_path, ["4.0.0"], whole=False)
-    memory = quorum.recall(tmp_path)
+    cluster_memory.settle(tmp_path, planned(kafka_version="4.1.1"))
+    cluster_memory.mark_serving(tmp_path, [], whole=False)
+    cluster_memory.mark_serving(tmp_path, ["4.0.0"], whole=False)
+    memory = cluster_memory.recall(tmp_path)
     assert memory is not None and not memory.serving and memory.kafka_version == "4.1.1"
-    quorum.mark_serving(tmp_path, [], whole=True)
-    quorum.mark_serving(tmp_path, ["4.10.0"], whole=False)
-    memory = quorum.recall(tmp_path)
+    cluster_memory.mark_serving(tmp_path, [], whole=True)
+    cluster_memory.mark_serving(tmp_path, ["4.10.0"], whole=False)
+    memory = cluster_memory.recall(tmp_path)
     assert memory is not None and memory.serving and memory.kafka_version == "4.10.0"
 
 

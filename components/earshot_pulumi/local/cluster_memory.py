@@ -24,16 +24,16 @@ from earshot.listeners.terms import Protocol
 from earshot_pulumi.file_access import owner, user, writing
 from earshot_pulumi.local import on_disk
 from earshot_pulumi.local.data_root import obstacles
-from earshot_pulumi.local.on_disk import QuorumMemory
+from earshot_pulumi.local.on_disk import ClusterMemory
 from earshot_pulumi.local.process import settings_of
 from earshot_pulumi.local.record import is_suspended, process_of, read_record, running, runs_from
 from earshot_pulumi.node_data import is_formatted, replicas
 from earshot_pulumi.refusals import holds_replicas, moving_controllers, other_voters, release
 
-_MEMORY = TypeAdapter(QuorumMemory)
+_MEMORY = TypeAdapter(ClusterMemory)
 
 
-def recall(root: Path) -> QuorumMemory | None:
+def recall(root: Path) -> ClusterMemory | None:
     """The memory of the cluster under ``root``, or None before its first start.
 
     Raises EarshotError if it is lost and cannot be reconstructed from the nodes' data.
@@ -41,7 +41,7 @@ def recall(root: Path) -> QuorumMemory | None:
     return read_memory(root) or on_disk.reconstruct(root)
 
 
-def read_memory(root: Path) -> QuorumMemory | None:
+def read_memory(root: Path) -> ClusterMemory | None:
     """The contents of `cluster.json`, or None if it is missing or invalid.
 
     Raises EarshotError if this user may not read it.
@@ -59,15 +59,15 @@ def read_memory(root: Path) -> QuorumMemory | None:
         return None
 
 
-def remember(root: Path, memory: QuorumMemory) -> None:
+def remember(root: Path, memory: ClusterMemory) -> None:
     with writing("the cluster", root):
         cache.write(root / "cluster.json", json.dumps(asdict(memory), indent=2))
 
 
-def settle(root: Path, plan: ClusterPlan) -> QuorumMemory:
+def settle(root: Path, plan: ClusterPlan) -> ClusterMemory:
     """Writes and returns the memory for ``plan``, with a new cluster id on the first start."""
     former = recall(root)
-    memory = QuorumMemory(
+    memory = ClusterMemory(
         cluster_id=former.cluster_id if former else new_cluster_id(),
         voters=on_disk.addresses(voters(plan)),
         # the plan's version may never run
@@ -185,7 +185,7 @@ def problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
     yield from _port_problems(root, plan)
 
 
-def _foreign_data(root: Path, memory: QuorumMemory) -> Iterator[str]:
+def _foreign_data(root: Path, memory: ClusterMemory) -> Iterator[str]:
     for name, id in on_disk.stored_values(root, "cluster.id").items():
         if id != memory.cluster_id:
             yield (
@@ -202,7 +202,7 @@ def _foreign_data(root: Path, memory: QuorumMemory) -> Iterator[str]:
             )
 
 
-def _quorum_problems(root: Path, memory: QuorumMemory, plan: ClusterPlan) -> Iterator[str]:
+def _quorum_problems(root: Path, memory: ClusterMemory, plan: ClusterPlan) -> Iterator[str]:
     target = on_disk.addresses(voters(plan))
     if set(target) != set(memory.voters):
         yield other_voters(map(int, memory.voters), map(int, target))
@@ -212,7 +212,7 @@ def _quorum_problems(root: Path, memory: QuorumMemory, plan: ClusterPlan) -> Ite
         yield moving_controllers(", ".join(memory.voters.values()), ", ".join(target.values()))
 
 
-def _lost_data(root: Path, memory: QuorumMemory) -> Iterator[str]:
+def _lost_data(root: Path, memory: ClusterMemory) -> Iterator[str]:
     """A message if so many voters have lost their data that empty ones could win an election."""
     voters = sorted(map(int, memory.voters))
     empty = [
