@@ -15,10 +15,10 @@ from earshot.errors import SpecError
 from earshot.listeners.problems import describe, read_model, unknown_key
 from earshot.placement.endpoint import EndpointPlan, plan_endpoint
 from earshot.validation.contract import Contract
+from earshot_pulumi.deferred_component import DeferredComponent
 from earshot_pulumi.deployment import full_name_of
 from earshot_pulumi.outputs import contains_output, problems_added
 from earshot_pulumi.provider.kind import Inputs, Outputs, Properties
-from earshot_pulumi.shaped import ShapedComponent
 
 
 class AwsEndpointArgs(TypedDict):
@@ -49,7 +49,7 @@ class AwsEndpointArgs(TypedDict):
     which the zones of the subnets are compared. Default: no comparison."""
 
 
-class AwsEndpoint(ShapedComponent):
+class AwsEndpoint(DeferredComponent):
     """An interface endpoint of a cluster's endpoint service, its security group, and the private
     zone with the names that the brokers advertise."""
 

@@ -12,14 +12,14 @@ from earshot.aws.subnets import check_zones, lay_out
 from earshot.config.aws_parts import NetworkSpec
 from earshot.listeners.problems import read_model
 from earshot_pulumi.cluster_args import AwsNetworkArgs
+from earshot_pulumi.deferred_component import DeferredComponent
 from earshot_pulumi.provider.kind import Inputs, Properties
-from earshot_pulumi.shaped import ShapedComponent
 
 if TYPE_CHECKING:
     from earshot_pulumi.aws.network import NetworkFacts
 
 
-class AwsNetwork(ShapedComponent):
+class AwsNetwork(DeferredComponent):
     """A VPC in which AWS gives instances names, with a public and a private subnet per zone."""
 
     vpc_id: pulumi.Output[str]

@@ -12,9 +12,9 @@ import pulumi
 from earshot.config.aws_docker_hosts import DockerHostsSpec
 from earshot.listeners.problems import read_model
 from earshot_pulumi.cluster_args import DockerHostArgs, DockerHostsArgs
+from earshot_pulumi.deferred_component import DeferredComponent
 from earshot_pulumi.deployment import full_name_of, state_folder
 from earshot_pulumi.provider.kind import Inputs, Outputs
-from earshot_pulumi.shaped import ShapedComponent
 
 if TYPE_CHECKING:
     from earshot_pulumi.aws.network import NetworkFacts
@@ -23,7 +23,7 @@ VPC_MARK, SUBNET_MARK = "vpc-00000000", "subnet-00000000"
 """Substitutes for ids that may be outputs, while the other inputs are checked."""
 
 
-class DockerHosts(ShapedComponent):
+class DockerHosts(DeferredComponent):
     """EC2 instances, each with a Docker engine that only clients with a certificate reach."""
 
     hosts: pulumi.Output[list[pulumi.Input[DockerHostArgs]]]

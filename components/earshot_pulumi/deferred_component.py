@@ -1,4 +1,4 @@
-"""Components whose inputs decide which resources they have, e.g. `AwsNetwork`."""
+"""Components that register their resources once the inputs that decide them are known."""
 
 import importlib
 from operator import itemgetter
@@ -18,8 +18,11 @@ from earshot_pulumi.provider.kind import Inputs, Outputs
 from earshot_pulumi.provider.resource import output_names, type_token
 
 
-class ShapedComponent(pulumi.ComponentResource):
-    """A component of the schema. A preview that does not know its inputs shows no children."""
+class DeferredComponent(pulumi.ComponentResource):
+    """A component of the schema whose inputs decide which resources it has, e.g. `AwsNetwork`.
+
+    A preview that does not know these inputs shows no children.
+    """
 
     _module = ""
     """The module in `earshot_pulumi` with its resources, which needs extras."""
@@ -32,8 +35,8 @@ class ShapedComponent(pulumi.ComponentResource):
         """Raises pulumi.RunError with every problem of the inputs, or if an extra is missing."""
         inputs = _set(read_inputs(args, name))
         late_inputs = {key: value for key, value in inputs.items() if key in self._late_inputs}
-        shaping_inputs = {key: value for key, value in inputs.items() if key not in late_inputs}
-        if not contains_output(shaping_inputs):
+        deciding_inputs = {key: value for key, value in inputs.items() if key not in late_inputs}
+        if not contains_output(deciding_inputs):
             with_run_errors(self._read)(name, inputs)
         module = with_run_errors(self._imported)()
         super().__init__(type_token(type(self).__name__), name, inputs, opts)
@@ -50,11 +53,11 @@ class ShapedComponent(pulumi.ComponentResource):
             return create(values)
 
         outputs: Outputs
-        if contains_output(shaping_inputs):
-            created = pulumi.Output.all(**shaping_inputs).apply(planned, run_with_unknowns=True)
+        if contains_output(deciding_inputs):
+            created = pulumi.Output.all(**deciding_inputs).apply(planned, run_with_unknowns=True)
             outputs = {key: created.apply(itemgetter(key)) for key in names}
         else:  # separate outputs, because a preview may know only some of them
-            outputs = create(shaping_inputs)
+            outputs = create(deciding_inputs)
         for key in names:
             is_partly_known = key in self._partly_known
             output = outputs[key] if is_partly_known else pulumi.Output.from_input(outputs[key])
