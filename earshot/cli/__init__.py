@@ -27,12 +27,12 @@ DEBUG = "--debug"
 
 def main() -> NoReturn:
     """The console script."""
-    from earshot.cli import crashes
+    from earshot.cli import child_process
 
     streams.repair()
     arguments = sys.argv[1:]
-    if crashes.may_crash(arguments):
-        arguments = crashes.guarded(arguments)  # before any thread starts
+    if child_process.may_crash(arguments):
+        arguments = child_process.guarded(arguments)  # before any thread starts
     prepare()
     code = run(arguments)
     from earshot.cli import ending

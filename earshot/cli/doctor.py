@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from earshot.cli import crashes
+from earshot.cli import child_process
 from earshot.cli.ending import ended_by
 from earshot.cli.output import SUFFIXES, formats, refuse_outputs, show
 from earshot.cli.target import target
@@ -54,7 +54,7 @@ def run(
         run_target.contract if scope is None else _for_scope(run_target.contract, Scope(scope))
     )
     seconds = deadline or USUAL_DEADLINE
-    draft = Draft(contract=contract, vantage_failure=crashes.reason)
+    draft = Draft(contract=contract, vantage_failure=child_process.crash)
 
     def tell(reason: str) -> int:
         partial_report = draft.report(f"not decided: {reason}")

@@ -25,7 +25,7 @@ INCONCLUSIVE: Final = 3
 WITHOUT_RECORDS: Final = "--no-produce"
 """The doctor's option that avoids librdkafka; earshot's own protocol code limits answers."""
 
-reason = ""
+crash = ""
 """How the first run of this command crashed; empty in that run."""
 
 
@@ -49,8 +49,8 @@ def guarded(arguments: Sequence[str]) -> list[str]:
     _say(arguments, -status)
     if "doctor" not in arguments or WITHOUT_RECORDS in arguments:
         sys.exit(INCONCLUSIVE)
-    global reason
-    reason = _death_text(-status)
+    global crash
+    crash = _death_text(-status)
     again = [*arguments, WITHOUT_RECORDS]
     status = _status_of_child()
     if status is None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from earshot.cli import crashes
+from earshot.cli import child_process
 from earshot.cli.ending import GRACE
 from earshot.report.json import read_report
 from earshot.validation.terms import Verdict
@@ -31,8 +31,8 @@ PATIENT = "from earshot.cli import ending; ending._grace = 100"
 """A busy machine takes long to clean up."""
 WAITING = """
 import os, sys, time
-from earshot.cli import crashes, prepare
-crashes.guarded([])
+from earshot.cli import child_process, prepare
+child_process.guarded([])
 prepare()
 try:
     print(os.getpid(), flush=True)
@@ -101,7 +101,7 @@ def test_a_validation_that_a_broker_crashes_is_inconclusive() -> None:
     ],
 )
 def test_commands_that_use_librdkafka_are_guarded(words: list[str], expected: bool) -> None:
-    assert crashes.may_crash(words) is expected
+    assert child_process.may_crash(words) is expected
 
 
 @pytest.fixture
