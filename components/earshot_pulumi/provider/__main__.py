@@ -18,9 +18,9 @@ def run() -> None:
     umask.restrict()
     try:
         with needed_for("pulumi-resource-earshot"):
-            from earshot_pulumi.provider import parts
+            from earshot_pulumi.provider import registry
             from earshot_pulumi.provider.host import serve
-        serve(parts, sys.argv[1:])
+        serve(registry, sys.argv[1:])
     except EarshotError as error:
         sys.exit(str(error))
 

@@ -61,8 +61,8 @@ CANCEL_SECONDS = 0.5
 """Seconds for an operation to end after the engine has cancelled the update."""
 
 
-class Parts(Protocol):
-    """The parts of the plugin. Each is imported by the first call that needs it."""
+class Registry(Protocol):
+    """The resources and components of the plugin, each imported by the first call that needs it."""
 
     def package(self) -> Package:
         """The components and the schema."""
@@ -96,10 +96,10 @@ def _reported(
 class Servicer(sdk.ProviderServicer):
     """Answers the engine: components through the SDK, custom resources and the gate here."""
 
-    def __init__(self, parts: Parts, arguments: list[str], engine: str) -> None:
+    def __init__(self, registry: Registry, arguments: list[str], engine: str) -> None:
         # the SDK's constructor is not called, as it needs the package with all components
         self.args, self.engine_address = arguments, engine
-        self._parts = parts
+        self._registry = registry
         self._config: Properties = {}
         self._cancelled = threading.Event()
         self._owners: dict[tuple[Kind, str], str] = {}
@@ -110,7 +110,7 @@ class Servicer(sdk.ProviderServicer):
 
     @functools.cached_property
     def provider(self) -> Package:  # type: ignore[override]
-        return self._parts.package()
+        return self._registry.package()
 
     async def GetPluginInfo(self, request: empty_pb2.Empty, context: Context) -> proto.PluginInfo:
         return proto.PluginInfo(version=__version__)
@@ -124,7 +124,7 @@ class Servicer(sdk.ProviderServicer):
 
     async def Invoke(self, request: proto.InvokeRequest, context: Context) -> proto.InvokeResponse:
         if request.tok == START_FUNCTION:
-            await self._run(self._parts.prepare)
+            await self._run(self._registry.prepare)
             return proto.InvokeResponse()
         return await super().Invoke(request, context)
 
@@ -147,7 +147,7 @@ class Servicer(sdk.ProviderServicer):
             return proto.CheckResponse(failures=[proto.CheckFailure(reason=reason)])
         show = functools.partial(self._log, request.urn)
         try:
-            inputs = await self._run(functools.partial(self._parts.judge, news, show))
+            inputs = await self._run(functools.partial(self._registry.judge, news, show))
         except InvalidInputs as error:
             return _failures(request.news, error)
         return proto.CheckResponse(inputs=message(inputs, request.news))
@@ -249,7 +249,7 @@ class Servicer(sdk.ProviderServicer):
 
     def _kind(self, request: Any) -> Kind:
         """The kind that ``request`` names in its URN."""
-        return self._parts.kind(request.urn.split("::")[2].rpartition("$")[2])
+        return self._registry.kind(request.urn.split("::")[2].rpartition("$")[2])
 
     async def _operate(self, request: Any, act: Callable[..., T], *values: Any) -> T:
         """The result of ``act``, a method of the kind, for an operation and ``values``."""
@@ -324,8 +324,8 @@ def _kept_in_state(
     return bytes(status.SerializeToString())
 
 
-def serve(parts: Parts, arguments: list[str]) -> None:
-    """Serves ``parts`` until the engine ends this process. ``arguments`` are from the engine."""
+def serve(registry: Registry, arguments: list[str]) -> None:
+    """Serves ``registry`` until the engine ends this process. ``arguments`` are from the engine."""
     logging.getLogger("grpc").setLevel(logging.CRITICAL)  # messages reach the user as errors
     exit_with_parent()
     os.environ.pop("PULUMI_CONFIG", None)  # contains secrets, which child processes would inherit
@@ -338,7 +338,7 @@ def serve(parts: Parts, arguments: list[str]) -> None:
             observed="was started without the address of a Pulumi engine",
             remedy="let `pulumi` start it (docs/module.md: how a program finds the plugin)",
         )
-    asyncio.run(_serve(Servicer(parts, arguments, addresses[-1])))
+    asyncio.run(_serve(Servicer(registry, arguments, addresses[-1])))
 
 
 async def _serve(servicer: Servicer) -> None:

@@ -16,7 +16,7 @@ DYNAMIC = "pulumi-python:dynamic/earshot"
 
 
 class InternalResource(pulumi.CustomResource):
-    """A custom resource; `parts.kinds` has its kind by the name of its class.
+    """A custom resource; `registry.kinds` has its kind by the name of its class.
 
     Its annotations are the outputs that programs read.
     """

@@ -13,7 +13,7 @@ from typing import Any
 import grpc
 import grpc.aio
 import pytest
-from earshot_pulumi.provider import former, parts
+from earshot_pulumi.provider import former, registry
 from earshot_pulumi.provider.host import Servicer
 from earshot_pulumi.provider.internal import DYNAMIC
 from earshot_pulumi.provider.kind import Kind
@@ -38,7 +38,7 @@ CALLS: dict[str, tuple[str, Any]] = {
 async def plugin() -> AsyncIterator[provider_pb2_grpc.ResourceProviderStub]:
     """A client of the plugin's real server, which has all kinds."""
     server = grpc.aio.server()
-    servicer = Servicer(parts, [], "127.0.0.1:1")
+    servicer = Servicer(registry, [], "127.0.0.1:1")
     provider_pb2_grpc.add_ResourceProviderServicer_to_server(servicer, server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
@@ -51,7 +51,7 @@ async def plugin() -> AsyncIterator[provider_pb2_grpc.ResourceProviderStub]:
 def test_a_cancel_says_what_may_be_half_made_while_the_work_goes_on(
     call: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tokens = [*map(type_token, parts.kinds()), *FORMER]
+    tokens = [*map(type_token, registry.kinds()), *FORMER]
     started, released = threading.Semaphore(0), threading.Event()
     method, request = CALLS[call]
 
@@ -60,7 +60,7 @@ def test_a_cancel_says_what_may_be_half_made_while_the_work_goes_on(
         released.wait(240)
 
     for token in tokens:
-        monkeypatch.setattr(parts.kind(token), method, deaf)
+        monkeypatch.setattr(registry.kind(token), method, deaf)
 
     async def error(work: Any) -> str:
         with pytest.raises(grpc.aio.AioRpcError) as caught:
@@ -85,12 +85,12 @@ def test_a_cancel_says_what_may_be_half_made_while_the_work_goes_on(
     finally:
         released.set()
     assert dict(zip(tokens, details, strict=True)) == {
-        token: f"\n{parts.kind(token).interrupted}" for token in tokens
+        token: f"\n{registry.kind(token).interrupted}" for token in tokens
     }
 
 
 def test_each_kind_has_its_own_text_for_an_interrupt() -> None:
-    for token in map(type_token, parts.kinds()):
-        text = parts.kind(token).interrupted
+    for token in map(type_token, registry.kinds()):
+        text = registry.kind(token).interrupted
         assert text != Kind.interrupted, token
         assert text.startswith("interrupted") and len(text) > len("interrupted: "), token

@@ -6,7 +6,7 @@ from typing import Any
 
 import pulumi
 import pytest
-from earshot_pulumi.provider import parts
+from earshot_pulumi.provider import registry
 from earshot_pulumi.provider.host import Servicer
 from pulumi.provider import server as sdk
 from pulumi.runtime import mocks
@@ -19,7 +19,7 @@ from tests.raised import raised
 
 def mapped(component: str, inputs: dict[str, Any]) -> dict[str, Any]:
     """The inputs of the component, without outputs; ``inputs`` as `constructed` has them."""
-    package = parts.package()
+    package = registry.package()
     answers = Answers()
     mocks.set_mocks(answers, "program", "stack", False, monitor=Engine(answers))
     known: dict[str, Any] = {}
@@ -102,6 +102,6 @@ def test_an_error_that_a_component_finds_later_has_no_words_of_the_protocol(
         raise pulumi.RunError("kafka: nodes: found 'x'; allowed: a map")
 
     monkeypatch.setattr(sdk.ProviderServicer, "Construct", refuse)
-    servicer = Servicer(parts, [], "127.0.0.1:1")
+    servicer = Servicer(registry, [], "127.0.0.1:1")
     error = raised(Aborted, lambda: asyncio.run(servicer.Construct(None, Context())))
     assert str(error) == "\nkafka: nodes: found 'x'; allowed: a map"

@@ -12,7 +12,7 @@ from typing import Any
 import grpc
 import pulumi
 import pytest
-from earshot_pulumi.provider import parts
+from earshot_pulumi.provider import registry
 from earshot_pulumi.provider.construction import Package
 from earshot_pulumi.provider.host import (
     CANCEL_SECONDS,
@@ -189,7 +189,7 @@ def test_text_of_a_broker_steers_neither_the_terminal_nor_the_cli(
 
 
 def test_a_type_that_is_not_a_resource_is_named() -> None:
-    servicer = Servicer(parts, [], "127.0.0.1:1")
+    servicer = Servicer(registry, [], "127.0.0.1:1")
     check = proto.CheckRequest(urn=URN.replace("Proof", "Prof"), news=message({}))
     text = r"^\nresource type earshot:index:Prof: is not one of earshot's\n  allowed: .*Proof$"
     with pytest.raises(Aborted, match=text):
@@ -206,7 +206,9 @@ def test_no_resource_is_imported_by_its_id(type: str) -> None:
     urn = f"urn:pulumi:test::project::earshot:index:{type}::x"
     with pytest.raises(Aborted, match=r"^\nresource x: cannot be imported or read"):
         asyncio.run(
-            Servicer(parts, [], "127.0.0.1:1").Read(proto.ReadRequest(urn=urn, id="x"), Context())
+            Servicer(registry, [], "127.0.0.1:1").Read(
+                proto.ReadRequest(urn=urn, id="x"), Context()
+            )
         )
 
 
@@ -338,19 +340,21 @@ def test_an_operation_has_the_stacks_configuration(
 
 
 def test_every_resource_that_components_make_has_a_kind() -> None:
-    for name in parts.kinds():
-        assert type(parts.kind(type_token(name))).__name__ == f"{name}Kind"
+    for name in registry.kinds():
+        assert type(registry.kind(type_token(name))).__name__ == f"{name}Kind"
     for module in ("aws.deployment", "aws.secured", "docker.deployment", "local.deployment"):
         importlib.import_module(f"earshot_pulumi.{module}")
     internal = {subclass.__name__ for subclass in descendants(InternalResource)} - {"Users"}
-    assert internal == parts.kinds().keys() - parts.PUBLIC.keys()
-    assert {subclass.__name__ for subclass in descendants(EarshotResource)} == parts.PUBLIC.keys()
+    assert internal == registry.kinds().keys() - registry.PUBLIC.keys()
+    assert {
+        subclass.__name__ for subclass in descendants(EarshotResource)
+    } == registry.PUBLIC.keys()
 
 
-@pytest.mark.parametrize("name", parts.kinds())
+@pytest.mark.parametrize("name", registry.kinds())
 def test_every_kind_that_removes_something_says_what_it_owns(name: str) -> None:
     """Else `pulumi up --target-replace` would remove what the replacement uses."""
-    kind = parts.kind(type_token(name))
+    kind = registry.kind(type_token(name))
     assert kind.OWNS or type(kind).delete is Kind.delete
 
 
@@ -364,7 +368,7 @@ def descendants(kind: type) -> Iterator[type]:
 
 
 def test_a_plugin_that_starts_imports_no_component_and_no_kind() -> None:
-    code = "import sys\nfrom earshot_pulumi.provider import host, parts\nprint(*sys.modules)"
+    code = "import sys\nfrom earshot_pulumi.provider import host, registry\nprint(*sys.modules)"
     process = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
@@ -384,14 +388,14 @@ def test_a_program_can_start_the_plugin_before_its_first_resource(sleeper: Sleep
 
 
 def test_the_kinds_of_every_cluster_can_be_imported_early() -> None:
-    code = "import sys; from earshot_pulumi.provider import parts; parts.prepare()"
+    code = "import sys; from earshot_pulumi.provider import registry; registry.prepare()"
     process = subprocess.run(
         [sys.executable, "-c", f"{code}; print(*sys.modules)"],
         capture_output=True,
         text=True,
         check=True,
     )
-    modules = {f"earshot_pulumi.{module}" for module in parts.KINDS.values()}
+    modules = {f"earshot_pulumi.{module}" for module in registry.KINDS.values()}
     assert modules - {"earshot_pulumi.given.proof"} <= set(process.stdout.split())
 
 

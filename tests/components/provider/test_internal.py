@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pulumi
 import pytest
 from earshot_pulumi.local.kinds import LocalPreflightKind
-from earshot_pulumi.provider import former, parts
+from earshot_pulumi.provider import former, registry
 from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import Kind, Operation, Properties
 from pulumi.runtime import mocks
@@ -91,18 +91,18 @@ def test_resources_of_dynamic_providers_are_read_and_deleted_as_those_of_today(
 ) -> None:
     deleted: list[Properties] = []
     monkeypatch.setattr(LocalPreflightKind, "delete", lambda _, __, olds: deleted.append(olds))
-    kind = Called(parts.kind("pulumi-python:dynamic/earshot:LocalGround"))
+    kind = Called(registry.kind("pulumi-python:dynamic/earshot:LocalGround"))
     olds = {"root": "r", "__provider": "pickled"}
     assert kind.read(olds) == olds and not kind.differs(olds, {"root": "s"})
     kind.delete(olds)
     assert deleted == [olds]
 
 
-@pytest.mark.parametrize("name", [*former.KINDS, *former.GONE, *parts.kinds()])
+@pytest.mark.parametrize("name", [*former.KINDS, *former.GONE, *registry.kinds()])
 def test_every_type_of_earlier_releases_is_known(name: str) -> None:
-    kind = parts.kind(f"pulumi-python:dynamic/earshot:{name}")
+    kind = registry.kind(f"pulumi-python:dynamic/earshot:{name}")
     assert isinstance(kind, former.FormerKind)
     if name in former.GONE:
-        gone = Called(parts.kind(f"earshot:index:{name}"))
+        gone = Called(registry.kind(f"earshot:index:{name}"))
         assert gone.read({"stack": "s"}) == {"stack": "s"}
         gone.delete({"stack": "s"})

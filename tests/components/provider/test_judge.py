@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from earshot_policies.gates import evaluate_gate
 from earshot_pulumi.provider.kind import UNKNOWN, InvalidInputs
-from earshot_pulumi.provider.parts import judge as judged
+from earshot_pulumi.provider.registry import judge as judged
 
 from earshot.listeners.terms import UnknownHost
 from earshot.names.policy import ResolverPolicy

@@ -9,7 +9,7 @@ from typing import Any
 import earshot_pulumi.package
 import pytest
 import yaml
-from earshot_pulumi.provider import parts
+from earshot_pulumi.provider import registry
 from earshot_pulumi.provider.resource import PACKAGE
 
 from earshot import __version__
@@ -20,7 +20,7 @@ ABOUT = Path(earshot_pulumi.package.__file__).with_name("PulumiPlugin.yaml")
 
 @pytest.fixture(scope="module")
 def schema() -> dict[str, Any]:
-    return dict(json.loads(parts.package().schema or ""))
+    return dict(json.loads(registry.package().schema or ""))
 
 
 def described(schema: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -116,6 +116,6 @@ WITHOUT_SECRETS = {"AwsEndpoint", "AwsNetwork"}
 
 
 def test_the_secrets_of_every_resource_are_looked_for() -> None:
-    assert {*parts.COMPONENTS, *parts.PUBLIC} == SCANS.keys() | WITHOUT_SECRETS
+    assert {*registry.COMPONENTS, *registry.PUBLIC} == SCANS.keys() | WITHOUT_SECRETS
     for file, _, test in (scan.partition("::") for scan in SCANS.values()):
         assert f"def {test}(" in (ROOT / "tests" / "e2e" / file).read_text()
