@@ -14,7 +14,7 @@ from pulumi.runtime import is_dry_run
 
 from earshot.certificates.authority import Subject
 from earshot.certificates.client import client_properties
-from earshot.certificates.given import Files, GivenCertificates, read_given
+from earshot.certificates.node_pem import Files, NodeCertificates, read_certificates
 from earshot.certificates.private_ca import authority_of
 from earshot.certificates.store import Store, StoredCertificates, UnchangedVersions
 from earshot.certificates.target import TargetCertificates
@@ -156,7 +156,7 @@ def store_of(props: Properties) -> Store:
 def _target(props: Properties, passwords: Mapping[str, str]) -> TargetCertificates:
     ids = [int(name.rpartition("-")[2]) for name in props["hosts"]]
     files = props.get("files")
-    own_certificates = read_given(Files(**files), ids) if files else GivenCertificates({}, "")
+    own_certificates = read_certificates(Files(**files), ids) if files else NodeCertificates({}, "")
     private_ca = props.get("private_ca") or ""
     return TargetCertificates(
         stack=props["stack"],

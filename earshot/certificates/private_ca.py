@@ -12,8 +12,8 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from earshot.certificates.authority import Subject, new_request
 from earshot.certificates.aws_calls import answer, client
-from earshot.certificates.given import read_node
 from earshot.certificates.names import SubjectNames
+from earshot.certificates.node_pem import read_node
 from earshot.certificates.places import parts_of_ca
 from earshot.errors import EarshotError
 

@@ -26,7 +26,7 @@ from earshot.placement.secured import secured
 from earshot.topology.container import PublishedPort
 
 if TYPE_CHECKING:
-    from earshot.certificates.given import GivenNode
+    from earshot.certificates.node_pem import NodeCertificate
 
 CLEANER_HEAP = 512
 """The minimum heap (MiB) for Kafka's default buffer of the log cleaner (128 MiB)."""
@@ -82,7 +82,7 @@ def plan_docker(spec: DockerSpec, stack: str, root: Path = Path()) -> DockerPlan
     )
 
 
-def _check_subjects(nodes: Mapping[int, GivenNode]) -> None:
+def _check_subjects(nodes: Mapping[int, NodeCertificate]) -> None:
     """Checks the subjects for `super.users`, which brokers get in a variable."""
     for id, node in nodes.items():
         if "\\" in node.principal:

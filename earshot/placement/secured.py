@@ -15,7 +15,7 @@ from earshot.listeners.model import ClusterPlan, SecurityPlan
 from earshot.listeners.security import NODE, NODES, principal
 
 if TYPE_CHECKING:
-    from earshot.certificates.given import Files, GivenNode
+    from earshot.certificates.node_pem import Files, NodeCertificate
 
 _UNIT = 64
 """The maximum length of an organizational unit in a certificate (RFC 5280, appendix A)."""
@@ -29,7 +29,7 @@ def files_of(security: SecuritySpec, root: Path) -> Files | None:
     files = security.tls.files
     if files is None or files.private_ca:
         return None
-    from earshot.certificates.given import Files  # slow to import
+    from earshot.certificates.node_pem import Files  # slow to import
 
     project = project_of(root)
 
@@ -61,7 +61,7 @@ class SecuredPlan:
     """A plan with `security`."""
 
     plan: ClusterPlan
-    node_certificates: Mapping[int, GivenNode]
+    node_certificates: Mapping[int, NodeCertificate]
     """The certificates that were issued elsewhere, by node id."""
 
     @property
@@ -95,11 +95,11 @@ def secured(
     """
     if security is None:
         return SecuredPlan(plan, {})
-    node_certificates: Mapping[int, GivenNode] = {}
+    node_certificates: Mapping[int, NodeCertificate] = {}
     if (files := files_of(security, root)) is not None:
-        from earshot.certificates.given import read_given
+        from earshot.certificates.node_pem import read_certificates
 
-        node_certificates = read_given(files, [node.id for node in plan.nodes]).nodes
+        node_certificates = read_certificates(files, [node.id for node in plan.nodes]).nodes
     principals = [node.principal for node in node_certificates.values()]
     if security.tls.private_ca:
         principals = [principal(NODE, unit_of(security.tls.private_ca, root))]

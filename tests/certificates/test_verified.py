@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from earshot.certificates.given import read_node
+from earshot.certificates.node_pem import read_node
 from earshot.certificates.shown import ShownCertificate
 from earshot.jvm.jars import class_path, kafka_broker_jars
 from earshot.jvm.java import find_java

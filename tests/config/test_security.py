@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from earshot.certificates.given import Files
+from earshot.certificates.node_pem import Files
 from earshot.config.document import read_spec
 from earshot.errors import SpecError
 from earshot.listeners.security import AUTHORIZER

@@ -8,8 +8,13 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ed25519
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from earshot.certificates.given import Files, GivenCertificates, GivenNode, read_given
 from earshot.certificates.in_aws import StoredText
+from earshot.certificates.node_pem import (
+    Files,
+    NodeCertificate,
+    NodeCertificates,
+    read_certificates,
+)
 from earshot.certificates.shown import ShownCertificate
 from earshot.errors import EarshotError
 from tests.certificates.made import Made, made
@@ -34,18 +39,18 @@ def files(folder: Path, **changes: str) -> Files:
     return Files(**{key: str(folder / name) for key, name in named.items()})
 
 
-def only(found: GivenCertificates) -> GivenNode:
+def only(found: NodeCertificates) -> NodeCertificate:
     assert found.nodes.keys() == {1}
     return found.nodes[1]
 
 
 def refusal(folder: Path, **changes: str) -> str:
-    error = raised(EarshotError, read_given, files(folder, **changes), [1])
+    error = raised(EarshotError, read_certificates, files(folder, **changes), [1])
     return str(error).replace(f"{folder}/", "")
 
 
 def test_what_fits_together_is_read(folder: Path) -> None:
-    certificates = read_given(files(folder), [1])
+    certificates = read_certificates(files(folder), [1])
     node = only(certificates)
     assert str(node.shown.names) == "b1.example.com, 10.0.0.1"
     assert (node.shown.not_before, node.shown.not_after) == (NOW, NOW + timedelta(days=90))
@@ -57,7 +62,7 @@ def test_what_fits_together_is_read(folder: Path) -> None:
 
 
 def test_what_is_shown_goes_through_json(folder: Path) -> None:
-    shown = only(read_given(files(folder), [1])).shown
+    shown = only(read_certificates(files(folder), [1])).shown
     assert ShownCertificate.read(shown.document()) == shown
     bare = ShownCertificate.read({**shown.document(), "names": {}})  # Pulumi drops empty lists
     assert str(bare.names) == "no name"
@@ -66,13 +71,13 @@ def test_what_is_shown_goes_through_json(folder: Path) -> None:
 def test_a_chain_is_put_in_order_and_what_is_not_of_it_is_left_out(folder: Path) -> None:
     other = made("CN=Other", NOW, authority=True, number=4)
     (folder / "1.pem").write_text(B1.pem + other.pem + ROOT.pem + MIDDLE.pem)
-    assert only(read_given(files(folder), [1])).store == B1.key_pem() + B1.pem + MIDDLE.pem
+    assert only(read_certificates(files(folder), [1])).store == B1.key_pem() + B1.pem + MIDDLE.pem
 
 
 def test_an_intermediate_that_is_trusted_is_sent_too(folder: Path) -> None:
     (folder / "1.pem").write_text(B1.pem)
     (folder / "ca.pem").write_text(ROOT.pem + MIDDLE.pem)
-    node = only(read_given(files(folder), [1]))
+    node = only(read_certificates(files(folder), [1]))
     assert node.shown.missing == "" and node.store.endswith(B1.pem + MIDDLE.pem)
 
 
@@ -88,21 +93,21 @@ def test_an_intermediate_that_is_trusted_is_sent_too(folder: Path) -> None:
 def test_short_chains(folder: Path, sent: list[Made], trusted: list[Made], missing: str) -> None:
     (folder / "1.pem").write_text("".join(item.pem for item in sent))
     (folder / "ca.pem").write_text("".join(item.pem for item in trusted))
-    assert only(read_given(files(folder), [1])).shown.missing == missing
+    assert only(read_certificates(files(folder), [1])).shown.missing == missing
 
 
 def test_the_first_of_a_chain_that_ends_counts(folder: Path) -> None:
     short = made("CN=Middle", NOW, ROOT, authority=True, days=7, number=2)
     (folder / "1.pem").write_text(B1.pem + short.pem)
-    assert only(read_given(files(folder), [1])).shown.not_after == NOW + timedelta(days=7)
+    assert only(read_certificates(files(folder), [1])).shown.not_after == NOW + timedelta(days=7)
 
 
 def test_a_certificate_of_its_own_is_an_authority_where_it_is_trusted(folder: Path) -> None:
     alone = made("CN=b1", NOW, hosts=["b1"], uses=None, number=3)
     (folder / "1.pem").write_text(alone.pem)
-    assert only(read_given(files(folder), [1])).shown.missing == "CN=b1"
+    assert only(read_certificates(files(folder), [1])).shown.missing == "CN=b1"
     (folder / "ca.pem").write_text(alone.pem)
-    node = only(read_given(files(folder), [1]))
+    node = only(read_certificates(files(folder), [1]))
     assert (node.shown.missing, node.store) == ("", alone.key_pem() + alone.pem)
 
 
@@ -111,7 +116,7 @@ def test_a_certificate_of_its_own_is_an_authority_where_it_is_trusted(folder: Pa
 def test_keys_become_what_kafka_reads(folder: Path, form: PrivateFormat, password: str) -> None:
     (folder / "1.pem").write_text(B1.key_pem(password, form) + B1.pem + MIDDLE.pem)
     (folder / "password").write_text("geheim\n")
-    certificates = read_given(files(folder, key="{node}.pem", password="password"), [1])
+    certificates = read_certificates(files(folder, key="{node}.pem", password="password"), [1])
     assert only(certificates).store.startswith(B1.key_pem())
     store = folder / "store.pem"
     store.write_text(only(certificates).store)
@@ -198,7 +203,7 @@ def test_texts_in_aws_are_read_like_files(folder: Path, monkeypatch: pytest.Monk
         asked.append((places, region))
         return {place: texts[place] for place in places}
 
-    monkeypatch.setattr("earshot.certificates.given.read_in_aws", read)
+    monkeypatch.setattr("earshot.certificates.node_pem.read_in_aws", read)
     named = Files(
         "secretsmanager:kafka-{node}",
         "ssm:/kafka/{node}.key",
@@ -206,13 +211,15 @@ def test_texts_in_aws_are_read_like_files(folder: Path, monkeypatch: pytest.Monk
         "ssm:/kafka/password",
         "eu-central-1",
     )
-    assert only(read_given(named, [1])).store == B1.key_pem() + B1.pem + MIDDLE.pem
+    assert only(read_certificates(named, [1])).store == B1.key_pem() + B1.pem + MIDDLE.pem
     assert asked == [(tuple(sorted(texts)), "eu-central-1")]
     for place in ("ssm:/kafka/1.key", "ssm:/kafka/password"):
         plain = {place: StoredText(texts[place].content, encrypted=False)}
         with monkeypatch.context() as patch, pytest.raises(EarshotError) as caught:
-            patch.setattr("earshot.certificates.given.read_in_aws", lambda *_, it=plain: texts | it)
-            read_given(named, [1])
+            patch.setattr(
+                "earshot.certificates.node_pem.read_in_aws", lambda *_, it=plain: texts | it
+            )
+            read_certificates(named, [1])
         assert str(caught.value) == (
             f"{place}: is a parameter of the type String, which SSM does not encrypt\n"
             "  allowed: the type SecureString for keys and passwords"

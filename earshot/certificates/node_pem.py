@@ -1,7 +1,7 @@
 """The user's own node certificates as PEM: reads them, matches keys, and derives principals.
 
 Kafka's PEM key stores need RSA or EC keys in PKCS #8 and an ordered chain, the node's certificate
-first (`DefaultSslEngineFactory`, KIP-651). `GivenNode.store` has that form.
+first (`DefaultSslEngineFactory`, KIP-651). `NodeCertificate.store` has that form.
 """
 
 import hashlib
@@ -54,7 +54,7 @@ class Files:
 
 
 @dataclass(frozen=True)
-class GivenNode:
+class NodeCertificate:
     """A node's certificate, and the principal that Kafka derives from it."""
 
     shown: ShownCertificate
@@ -64,14 +64,14 @@ class GivenNode:
 
 
 @dataclass(frozen=True)
-class GivenCertificates:
+class NodeCertificates:
     """The certificates of all nodes by id, and those of the trusted authorities as PEM."""
 
-    nodes: Mapping[int, GivenNode]
+    nodes: Mapping[int, NodeCertificate]
     authority: str
 
 
-def read_given(files: Files, nodes: Iterable[int]) -> GivenCertificates:
+def read_certificates(files: Files, nodes: Iterable[int]) -> NodeCertificates:
     """Reads the certificates of ``nodes`` (ids) from ``files``.
 
     Raises EarshotError if a place cannot be read or its text cannot be used.
@@ -87,7 +87,7 @@ def read_given(files: Files, nodes: Iterable[int]) -> GivenCertificates:
     trusted = _certificates(files.authority, texts)
     password = texts[files.password].strip() if files.password else b""
     certificates = {id: read_node(*own_places[id], texts, password, trusted) for id in own_places}
-    return GivenCertificates(certificates, "".join(map(_pem, trusted)))
+    return NodeCertificates(certificates, "".join(map(_pem, trusted)))
 
 
 def read_node(
@@ -96,7 +96,7 @@ def read_node(
     texts: Mapping[str, bytes],
     password: bytes,
     trusted: Sequence[x509.Certificate],
-) -> GivenNode:
+) -> NodeCertificate:
     """The node's certificate and key at the places ``certificate`` and ``key``.
 
     ``texts`` are the texts by place. Raises EarshotError if one cannot be used.
@@ -142,7 +142,7 @@ def read_node(
         for_clients,
         refused,
     )
-    return GivenNode(shown, name, store)
+    return NodeCertificate(shown, name, store)
 
 
 def _texts(places: Iterable[str], secret: Collection[str], region: str) -> dict[str, bytes]:
