@@ -64,7 +64,7 @@ class AwsEndpoint(DeferredComponent):
     contract: pulumi.Output[Properties]
     """The contract of the listeners behind the endpoint, for a `Proof` in this VPC."""
 
-    _module = "aws.endpoint_parts"
+    _module = "aws.endpoint_resources"
     _late_inputs = ("service_name", "vpc_id", "subnets", "zone_ids")
 
     def __init__(
