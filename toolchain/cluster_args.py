@@ -16,7 +16,7 @@ from earshot_pulumi.provider.schema import names_of_models
 from pydantic import BaseModel
 
 from earshot.config.aws_docker_hosts import DockerHostsSpec
-from earshot.config.aws_parts import NetworkSpec
+from earshot.config.aws_sections import NetworkSpec
 from earshot.config.cluster import ClusterSpec
 from earshot.config.schema import descriptions
 from earshot.placements import PLACEMENTS

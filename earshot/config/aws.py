@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from earshot.aws.subnets import Nat, Subnet, check_room, lay_out, spread
-from earshot.config.aws_parts import (
+from earshot.config.aws_sections import (
     ClientsSpec,
     FileName,
     InstanceSpec,

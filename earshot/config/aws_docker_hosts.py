@@ -11,7 +11,7 @@ from pydantic import Field, PlainValidator, field_validator, model_validator
 
 from earshot.aws.ecr import EXAMPLE, EcrImage, ecr_image
 from earshot.aws.subnets import Nat, Subnet, check_room, check_zones, lay_out
-from earshot.config.aws_parts import InstanceSpec, SubnetId, VolumeSpec, VpcId, VpcRange
+from earshot.config.aws_sections import InstanceSpec, SubnetId, VolumeSpec, VpcId, VpcRange
 from earshot.config.cluster import Whole
 from earshot.errors import EarshotError
 from earshot.facts.security_groups import MAX_RULES, WORLD, IpRange, read_range

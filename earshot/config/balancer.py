@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from earshot.config.aws_parts import VpcSpec, ZoneSpec
+from earshot.config.aws_sections import VpcSpec, ZoneSpec
 from earshot.config.cluster import Whole
 from earshot.listeners.model import BindHost, ForwardingPath, Frozen, matching
 from earshot.listeners.problems import shown

@@ -10,7 +10,7 @@ from typing import Annotated, Self
 from pydantic import Field, field_validator, model_validator
 
 from earshot.config.aws_docker_hosts import ClosedRange
-from earshot.config.aws_parts import VpcId, VpcSpec
+from earshot.config.aws_sections import VpcId, VpcSpec
 from earshot.listeners.model import Frozen, matching
 from earshot.listeners.problems import refuse, reraised
 from earshot.listeners.terms import Scope

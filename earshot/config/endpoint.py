@@ -8,7 +8,7 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from earshot.config.aws_docker_hosts import ClosedRange
-from earshot.config.aws_parts import GroupId, SubnetId, VpcId
+from earshot.config.aws_sections import GroupId, SubnetId, VpcId
 from earshot.listeners.model import BindHost, Frozen, ListenerName
 from earshot.listeners.problems import refuse
 

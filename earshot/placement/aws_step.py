@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from earshot.config.aws import AwsSpec
-from earshot.config.aws_parts import ClientsSpec
+from earshot.config.aws_sections import ClientsSpec
 from earshot.config.balancer import BalancerSpec
 from earshot.config.listener import ListenerSpec
 from earshot.errors import EarshotError

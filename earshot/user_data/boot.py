@@ -9,7 +9,7 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, ValidationError, field_validator
 
-from earshot.config.aws_parts import FileName, KafkaRelease
+from earshot.config.aws_sections import FileName, KafkaRelease
 from earshot.listeners.cluster_id import ClusterId
 from earshot.listeners.model import Frozen, matching
 from earshot.listeners.owned import check_property

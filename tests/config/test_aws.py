@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from earshot.config.aws_parts import ZoneSpec, architecture_of
+from earshot.config.aws_sections import ZoneSpec, architecture_of
 from earshot.facts.security_groups import Members, read_range
 from earshot.listeners.terms import Scope
 from tests.config.aws_documents import (

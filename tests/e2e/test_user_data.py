@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from earshot.config.aws_parts import KafkaRelease
+from earshot.config.aws_sections import KafkaRelease
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.terms import Role
 from earshot.user_data.boot import NodeReport, NodeState, System

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from earshot.config.aws import AwsSpec
 from earshot.config.aws_docker_hosts import DockerHostsSpec
-from earshot.config.aws_parts import VolumeSpec
+from earshot.config.aws_sections import VolumeSpec
 
 HOURS = 730
 """Hours of a month as AWS's own calculator counts them."""

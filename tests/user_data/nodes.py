@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from earshot.config.aws_parts import KafkaRelease
+from earshot.config.aws_sections import KafkaRelease
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.terms import Protocol, Role, Scope
 from earshot.user_data.boot import Boot, System

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from earshot.config.aws_parts import KafkaRelease
+from earshot.config.aws_sections import KafkaRelease
 from earshot.user_data.boot import NodeReport, NodeState, SecretFile, ssm_report, ssm_secret
 from tests.raised import raised
 from tests.user_data.nodes import boot

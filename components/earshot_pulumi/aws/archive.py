@@ -17,7 +17,7 @@ from typing import Final
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
-from earshot.config.aws_parts import KafkaRelease
+from earshot.config.aws_sections import KafkaRelease
 from earshot.errors import EarshotError
 
 ANSWER_SECONDS: Final = 10

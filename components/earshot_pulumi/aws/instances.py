@@ -9,7 +9,7 @@ import pulumi_aws as aws
 
 from earshot.aws.roles import trust_policy
 from earshot.config.aws import AwsSpec
-from earshot.config.aws_parts import Architecture, InstanceSpec
+from earshot.config.aws_sections import Architecture, InstanceSpec
 from earshot.placement.aws import AwsPlan
 from earshot_pulumi.aws.names import Names
 from earshot_pulumi.aws.tags import tags

@@ -7,7 +7,7 @@ settings while a node's name is unknown.
 
 from collections.abc import Callable, Iterator, Mapping
 
-from earshot.config.aws_parts import KafkaRelease
+from earshot.config.aws_sections import KafkaRelease
 from earshot.errors import EarshotError
 from earshot.jvm.broker_settings import ask_kafka, lacks_class
 from earshot.jvm.jars import kafka_broker_jars

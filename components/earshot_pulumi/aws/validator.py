@@ -8,7 +8,7 @@ import pulumi
 import pulumi_aws as aws
 
 from earshot.aws.roles import over_tls, validator_policy
-from earshot.config.aws_parts import ValidatorInstanceSpec
+from earshot.config.aws_sections import ValidatorInstanceSpec
 from earshot.placement.aws import VALIDATOR
 from earshot.placement.aws_secrets import secret_parameter, validator_secrets
 from earshot.remote.image import Bundle

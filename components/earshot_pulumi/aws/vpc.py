@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 
 from earshot.aws.subnets import check_zones, lay_out
-from earshot.config.aws_parts import NetworkSpec
+from earshot.config.aws_sections import NetworkSpec
 from earshot.listeners.problems import read_model
 from earshot_pulumi.cluster_args import AwsNetworkArgs
 from earshot_pulumi.deferred_component import DeferredComponent

@@ -12,7 +12,7 @@ import pulumi_aws as aws
 
 from earshot.aws.roles import docker_host_policy
 from earshot.config.aws_docker_hosts import ENGINE_PORT, HOSTS, DockerHostsSpec
-from earshot.config.aws_parts import Architecture
+from earshot.config.aws_sections import Architecture
 from earshot.facts.security_groups import Ingress, Members, SecurityGroup
 from earshot.user_data.boot import ssm_report, ssm_secret
 from earshot.user_data.docker_host import DockerHost, docker_host_user_data

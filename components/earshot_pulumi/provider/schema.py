@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from earshot.config.aws_parts import NetworkSpec
+from earshot.config.aws_sections import NetworkSpec
 from earshot.config.listener import ListenerSpec
 from earshot.config.schema import descriptions, parts
 from earshot.placements import PLACEMENTS

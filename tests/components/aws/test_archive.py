@@ -9,7 +9,7 @@ import pytest
 from earshot_pulumi.aws import archive
 from earshot_pulumi.aws.archive import problem, sum_in
 
-from earshot.config.aws_parts import KafkaRelease
+from earshot.config.aws_sections import KafkaRelease
 from earshot.errors import EarshotError
 
 CONTENT = b"Kafka as its project publishes it"

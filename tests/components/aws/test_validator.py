@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from earshot.aws.roles import SESSION_MANAGER
-from earshot.config.aws_parts import ValidatorInstanceSpec
+from earshot.config.aws_sections import ValidatorInstanceSpec
 from tests.components.aws import registered as aws
 from tests.components.aws.registered import Answers, deployed, inputs
 from tests.components.engine_double import Engine, Registered
