@@ -18,8 +18,8 @@ from earshot_pulumi.brokers import Brokers
 from earshot_pulumi.change_memory import ChangeRecords
 from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.docker import labels
+from earshot_pulumi.docker.cluster_id import TO_BE_MADE
 from earshot_pulumi.docker.host_resources import HostResources, labelled
-from earshot_pulumi.docker.identity import TO_BE_MADE
 from earshot_pulumi.docker.in_turn import GRACE
 from earshot_pulumi.docker.kinds import digest
 from earshot_pulumi.docker.on_engines import TargetStack

@@ -19,6 +19,7 @@ from earshot.placement import standpoint
 from earshot.placement.docker import planned
 from earshot.transition.memory import recall
 from earshot_pulumi.docker import labels, on_engines
+from earshot_pulumi.docker.cluster_id import own_id
 from earshot_pulumi.docker.container_address import (
     ContainerAddress,
     Engines,
@@ -26,7 +27,6 @@ from earshot_pulumi.docker.container_address import (
     inspected,
     is_up,
 )
-from earshot_pulumi.docker.identity import own_id
 from earshot_pulumi.docker.readiness import how_ended, is_intact, log_of
 from earshot_pulumi.docker.readiness import repair as repair_container
 from earshot_pulumi.driver import POLL, Say

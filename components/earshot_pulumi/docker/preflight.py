@@ -29,8 +29,8 @@ from earshot.listeners.render import server_properties
 from earshot.remote.leftovers import remove_leftovers
 from earshot_pulumi import listener_removal
 from earshot_pulumi.docker import (
+    cluster_id,
     host_ports,
-    identity,
     images,
     labels,
     on_engines,
@@ -132,7 +132,7 @@ class EnginePreflightKind(Kind):
             ]
             refuse(_image_problems(operation, engines, target, pulled_indexes, (), olds, news))
             self._stop_removed(engines, target, olds, news)
-        identity.remember(Path(news["state_dir"]), news["cluster_id"])
+        cluster_id.remember(Path(news["state_dir"]), news["cluster_id"])
         return {**news, "absent": []}
 
     def _stop_removed(
@@ -186,15 +186,15 @@ class EnginePreflight(InternalResource):
 
 def _problems(operation: Operation, olds: Properties, news: Properties) -> Iterator[str]:
     current, configured = olds.get("cluster_id"), news.get("configured")
-    cluster_id = current if configured in (None, current) else None
-    target = TargetStack.from_props({**news, "cluster_id": cluster_id or ""})
+    known_id = current if configured in (None, current) else None
+    target = TargetStack.from_props({**news, "cluster_id": known_id or ""})
     hosts = _hosts(olds, news)
     with Engines() as engines:
         for host in target.hosts:
             engines.of(host)
         objects = on_engines.look(engines, _answering(engines, hosts, target))
-        if not cluster_id:
-            news["cluster_id"], id_problems = identity.decided(
+        if not known_id:
+            news["cluster_id"], id_problems = cluster_id.decided(
                 target, current, configured, Path(news["state_dir"]), objects
             )
             yield from id_problems
@@ -205,7 +205,7 @@ def _problems(operation: Operation, olds: Properties, news: Properties) -> Itera
         yield from listener_removal.blocking(news["remove"], used, operation.log)
         former_stack = TargetStack.from_props(olds) if olds else None
         yield from volume_data.version_problems(engines, target, objects, former_stack)
-        own_id = configured or current or identity.own_id(target.stack, Path(news["state_dir"]))
+        own_id = configured or current or cluster_id.own_id(target.stack, Path(news["state_dir"]))
         yield from volume_data.data_problems(engines, target, objects, hosts, own_id)
         news["absent"] = hosts_without_image = images.absent(engines, target)
         yield from _image_problems(

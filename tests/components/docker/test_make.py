@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from earshot_pulumi.docker import labels, make
-from earshot_pulumi.docker.identity import remember
+from earshot_pulumi.docker.cluster_id import remember
 
 from earshot.config.docker import DockerSpec
 from earshot.config.docker_host import DockerHost

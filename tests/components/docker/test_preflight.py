@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from docker.errors import DockerException, ImageNotFound, NotFound
 from earshot_pulumi.docker import (
+    cluster_id,
     host_ports,
-    identity,
     images,
     labels,
     on_engines,
@@ -281,7 +281,7 @@ def engine(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> EngineDouble:
     double = EngineDouble()
     connect(double)
     monkeypatch.setattr(preflight, "_image_problems", lambda *_: [])
-    monkeypatch.setattr(identity, "remember", lambda *_: None)
+    monkeypatch.setattr(cluster_id, "remember", lambda *_: None)
     return double
 
 

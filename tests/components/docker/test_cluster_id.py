@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from earshot_pulumi.docker import images, labels, on_engines, preflight, volume_data
+from earshot_pulumi.docker.cluster_id import FILE, own_id, remember, remembered
 from earshot_pulumi.docker.container_address import Engines
-from earshot_pulumi.docker.identity import FILE, own_id, remember, remembered
 from earshot_pulumi.docker.on_engines import EngineContainer, EngineObjects
 from earshot_pulumi.docker.preflight import EnginePreflightKind
 
