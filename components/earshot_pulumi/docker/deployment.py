@@ -23,7 +23,7 @@ from earshot_pulumi.change_memory import (
 from earshot_pulumi.deployment import ClusterContext, is_of_stack_file
 from earshot_pulumi.docker.brokers import DockerBrokers
 from earshot_pulumi.docker.container_address import check_engine
-from earshot_pulumi.docker.in_turn import unsettled
+from earshot_pulumi.docker.rolling_restart import unsettled
 from earshot_pulumi.docker.running import settings_of_running
 from earshot_pulumi.properties import read
 from earshot_pulumi.provider.kind import Properties

@@ -11,7 +11,7 @@ from earshot.config.docker_host import DockerHost
 from earshot.engine.connection import address_of, connect
 from earshot.placement.node_container import NodeContainer
 from earshot_pulumi.deployment import child_name
-from earshot_pulumi.docker import in_turn, labels
+from earshot_pulumi.docker import labels, rolling_restart
 from earshot_pulumi.docker.container_address import Engines, is_up
 
 UNSERVED_GRACE: Final = 10
@@ -96,10 +96,10 @@ def _remove_container(
         if not container or own_labels.get(labels.DEPLOYMENT) != deployment:
             return False
         if is_up(container):
-            in_turn.check_others(engines, hosts, name, own_labels)
+            rolling_restart.check_others(engines, hosts, name, own_labels)
         api.stop(
             container["Id"],
-            timeout=in_turn.GRACE if labels.PUT_BACK in own_labels else UNSERVED_GRACE,
+            timeout=rolling_restart.GRACE if labels.PUT_BACK in own_labels else UNSERVED_GRACE,
         )
         api.remove_container(container["Id"], force=True, v=True)
     return True

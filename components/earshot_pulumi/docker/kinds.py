@@ -21,9 +21,14 @@ from earshot_pulumi.docker.container_address import (
     inspected,
     is_up,
 )
-from earshot_pulumi.docker.in_turn import GRACE, NO_QUORUM_GRACE, check_others, connect_others
 from earshot_pulumi.docker.on_engines import hosts_of
 from earshot_pulumi.docker.readiness import RunningCluster, is_intact, majority_runs, repair
+from earshot_pulumi.docker.rolling_restart import (
+    GRACE,
+    NO_QUORUM_GRACE,
+    check_others,
+    connect_others,
+)
 from earshot_pulumi.driver import change_or_restore
 from earshot_pulumi.properties import here, read
 from earshot_pulumi.provider.kind import Inputs, Kind, Operation, Properties

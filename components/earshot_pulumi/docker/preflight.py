@@ -39,8 +39,8 @@ from earshot_pulumi.docker import (
     volume_data,
 )
 from earshot_pulumi.docker.container_address import Engines
-from earshot_pulumi.docker.in_turn import GRACE
 from earshot_pulumi.docker.on_engines import EngineObjects, TargetStack, hosts_of
+from earshot_pulumi.docker.rolling_restart import GRACE
 from earshot_pulumi.docker.throwaway import CommandFailed
 from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import UNKNOWN, Kind, Operation, Properties

@@ -19,7 +19,7 @@ from earshot.errors import EarshotError
 from earshot.files import cache
 from earshot_pulumi.docker import labels
 from earshot_pulumi.docker.container_address import ContainerAddress, Engines, is_up
-from earshot_pulumi.docker.in_turn import GRACE, NO_QUORUM_GRACE
+from earshot_pulumi.docker.rolling_restart import GRACE, NO_QUORUM_GRACE
 from earshot_pulumi.driver import start_with_former_settings
 from earshot_pulumi.file_access import writing
 from earshot_pulumi.provider.kind import Properties

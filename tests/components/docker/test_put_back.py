@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from earshot_pulumi.docker import host_resources, in_turn, labels, put_back
+from earshot_pulumi.docker import host_resources, labels, put_back, rolling_restart
 from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.kinds import DockerReadinessKind, DockerStopPreflightKind
 from earshot_pulumi.docker.readiness import RunningCluster
@@ -231,7 +231,7 @@ def test_other_nodes_are_looked_for_on_every_host(engine: ContainerEngine) -> No
     engine.add("ended", 4, name="theirs", deployment="another")
     engine.kill("ended")
     with Engines() as engines:
-        in_turn.check_others(engines, hosts, "kafka-1", own)
+        rolling_restart.check_others(engines, hosts, "kafka-1", own)
 
 
 def test_before_a_container_is_made_one_of_its_name_goes_if_it_is_this_deployment_s(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from docker.errors import APIError, NotFound
-from earshot_pulumi.docker import in_turn, labels, on_engines
+from earshot_pulumi.docker import labels, on_engines, rolling_restart
 
 from earshot.errors import EarshotError
 from earshot.placement.docker import DockerPlan, plan_docker
@@ -31,7 +31,7 @@ def engine(engine: ContainerEngine) -> ContainerEngine:
 
 
 def unsettled(resources: dict[str, Any] | None = None) -> set[int]:
-    return set(in_turn.unsettled("s", PLANNED, resources or {}))
+    return set(rolling_restart.unsettled("s", PLANNED, resources or {}))
 
 
 def test_nodes_with_data_that_do_not_run_are_unsettled(engine: ContainerEngine) -> None:
@@ -115,6 +115,6 @@ def test_a_node_that_is_down_comes_before_one_that_was_restarted(engine: Contain
     engine.containers["id-1"] |= {"RestartCount": 1}
     engine.containers["id-1"]["State"]["StartedAt"] = LATELY
     engine.kill("id-3")
-    assert in_turn.unsettled("s", PLANNED, {}) == [3, 1]
+    assert rolling_restart.unsettled("s", PLANNED, {}) == [3, 1]
     engine.containers["id-3"]["State"] |= {"Running": True, "Paused": True}
-    assert in_turn.unsettled("s", PLANNED, {}) == [3, 1]
+    assert rolling_restart.unsettled("s", PLANNED, {}) == [3, 1]
