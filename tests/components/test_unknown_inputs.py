@@ -8,7 +8,7 @@ import pulumi
 import pytest
 from earshot_pulumi import AwsCluster, DockerCluster, LocalCluster
 from earshot_pulumi.change_memory import AppliedPlan, RecordedChanges
-from earshot_pulumi.docker import deployment, host_resources, on_engines
+from earshot_pulumi.docker import deployment, engine_objects, host_resources
 from earshot_pulumi.gate import PROVIDER_TYPE
 from earshot_pulumi.outputs import unknown
 from earshot_pulumi.provider.judge import judge
@@ -147,7 +147,7 @@ def test_a_first_preview_needs_no_engine(monkeypatch: pytest.MonkeyPatch) -> Non
     assert isinstance(engine.one("pulumi:providers:docker").inputs["host"], Unknown)
     assert engine.gate["unknown"] == ["hosts[0].engine"]
     checked = engine.one("earshot:index:EnginePreflight").inputs
-    assert not on_engines.can_be_asked(checked)
+    assert not engine_objects.can_be_asked(checked)
     wrong: Any = {"hosts": [{"external": "127.0.0.1"}]}
     engine, _ = previewed(lambda: DockerCluster("kafka", wrong))
     with pytest.raises(InvalidInputs, match=r"listener EXTERNAL .* advertises 127\.0\.0\.1"):

@@ -9,7 +9,7 @@ import docker
 import pytest
 from earshot_pulumi.docker import host_ports, images, labels, preflight, throwaway
 from earshot_pulumi.docker.container_address import Engines
-from earshot_pulumi.docker.on_engines import TargetStack
+from earshot_pulumi.docker.engine_objects import TargetStack
 from earshot_pulumi.docker.throwaway import CommandFailed
 
 from earshot.config.docker import DockerSpec

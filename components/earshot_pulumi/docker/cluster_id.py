@@ -9,7 +9,7 @@ from typing import Final
 
 from earshot.files import cache
 from earshot.listeners.cluster_id import new_cluster_id, of_stack_name
-from earshot_pulumi.docker.on_engines import (
+from earshot_pulumi.docker.engine_objects import (
     EngineObjects,
     TargetStack,
     another_clusters_data,

@@ -16,7 +16,7 @@ from earshot.engine.connection import address_of, root_cause
 from earshot.engine.failures import FAILURES
 from earshot.errors import EarshotError
 from earshot_pulumi.docker.container_address import Engines, asking
-from earshot_pulumi.docker.on_engines import TargetStack
+from earshot_pulumi.docker.engine_objects import TargetStack
 
 AT_ONCE: Final = 8
 """Maximum number of engines that pull at the same time."""

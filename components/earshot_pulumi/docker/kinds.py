@@ -21,7 +21,7 @@ from earshot_pulumi.docker.container_address import (
     inspected,
     is_up,
 )
-from earshot_pulumi.docker.on_engines import hosts_of
+from earshot_pulumi.docker.engine_objects import hosts_of
 from earshot_pulumi.docker.readiness import RunningCluster, is_intact, majority_runs, repair
 from earshot_pulumi.docker.rolling_restart import (
     GRACE,

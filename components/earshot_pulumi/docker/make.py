@@ -18,7 +18,7 @@ from earshot.jvm.broker_log import cause_of_end, without_frames
 from earshot.placement import standpoint
 from earshot.placement.docker import planned
 from earshot.transition.memory import recall
-from earshot_pulumi.docker import labels, on_engines
+from earshot_pulumi.docker import engine_objects, labels
 from earshot_pulumi.docker.cluster_id import own_id
 from earshot_pulumi.docker.container_address import (
     ContainerAddress,
@@ -106,7 +106,7 @@ def remove_data(spec: DockerSpec, stack: str, state_dir: Path, say: Say) -> None
     own_ids = {spec.cluster_id, own_id(stack, state_dir)}
     hosts = {host.name: host for host in spec.hosts}
     with Engines() as engines:
-        for volume in on_engines.look(engines, spec.hosts).volumes:
+        for volume in engine_objects.look(engines, spec.hosts).volumes:
             if volume.labels.get(labels.STACK) != stack:
                 continue
             cluster_id = labels.cluster_id_of(volume.labels)

@@ -30,16 +30,16 @@ from earshot.remote.leftovers import remove_leftovers
 from earshot_pulumi import listener_removal
 from earshot_pulumi.docker import (
     cluster_id,
+    engine_objects,
     host_ports,
     images,
     labels,
-    on_engines,
     running,
     throwaway,
     volume_data,
 )
 from earshot_pulumi.docker.container_address import Engines
-from earshot_pulumi.docker.on_engines import EngineObjects, TargetStack, hosts_of
+from earshot_pulumi.docker.engine_objects import EngineObjects, TargetStack, hosts_of
 from earshot_pulumi.docker.rolling_restart import GRACE
 from earshot_pulumi.docker.throwaway import CommandFailed
 from earshot_pulumi.provider.internal import InternalResource
@@ -117,7 +117,7 @@ class EnginePreflightKind(Kind):
         # generated once and then unchanged, like Pulumi's automatic names
         news["deployment"] = olds.get("deployment") or uuid.uuid4().hex[:12]
         news["cluster_id"] = olds.get("cluster_id") or UNKNOWN
-        return _problems(operation, olds, news) if on_engines.can_be_asked(news) else iter(())
+        return _problems(operation, olds, news) if engine_objects.can_be_asked(news) else iter(())
 
     def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
         return bool(news.get("absent")) or super().differs(operation, olds, news)
@@ -125,7 +125,7 @@ class EnginePreflightKind(Kind):
     def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         target, absent = TargetStack.from_props(news), news.get("absent") or ()
         with Engines() as engines:
-            on_engines.check_network(engines, target)
+            engine_objects.check_network(engines, target)
             images.pull(engines, target, absent, operation.log)
             pulled_indexes = [
                 index for index in target.used_hosts if target.hosts[index].name in absent
@@ -192,13 +192,13 @@ def _problems(operation: Operation, olds: Properties, news: Properties) -> Itera
     with Engines() as engines:
         for host in target.hosts:
             engines.of(host)
-        objects = on_engines.look(engines, _answering(engines, hosts, target))
+        objects = engine_objects.look(engines, _answering(engines, hosts, target))
         if not known_id:
             news["cluster_id"], id_problems = cluster_id.decided(
                 target, current, configured, Path(news["state_dir"]), objects
             )
             yield from id_problems
-        yield from on_engines.problems(target, objects)
+        yield from engine_objects.problems(target, objects)
         containers = list(running.running(engines, target, objects))
         yield from running.link_problems(containers, target)
         used = running.client_problems(engines, target, containers)
@@ -236,7 +236,7 @@ def _image_problems(
     }
     # the last plan is checked, too, so that a change does not stop half-way
     last_settings = _settings(news, "last") if news.get("last") else {}
-    objects = on_engines.look(engines, [target.hosts[index] for index in indexes])
+    objects = engine_objects.look(engines, [target.hosts[index] for index in indexes])
     hosts = [
         _HostPreflight(engines, target, index, hosts_without_image, operation.log)
         for index in indexes

@@ -11,7 +11,7 @@ from earshot.engine.connection import DockerObject
 from earshot.errors import EarshotError
 from earshot.placement.docker import DockerPlan
 from earshot_pulumi.deployment import child_name
-from earshot_pulumi.docker import labels, on_engines
+from earshot_pulumi.docker import engine_objects, labels
 from earshot_pulumi.docker.container_address import (
     ContainerAddress,
     Engines,
@@ -42,12 +42,12 @@ def unsettled(stack: str, planned: DockerPlan, resources: Mapping[str, Outputs])
     reports that.
     """
     ids_by_volume = {container.volume: id for id, container in planned.containers.items()}
-    is_own = on_engines.of_stack(stack)
+    is_own = engine_objects.of_stack(stack)
     proved_incarnations = _incarnations(stack, planned, resources)
     try:
         with Engines() as engines:
-            objects = on_engines.look(engines, planned.hosts)
-            running = list(on_engines.described(engines, planned.hosts, objects, is_own))
+            objects = engine_objects.look(engines, planned.hosts)
+            running = list(engine_objects.described(engines, planned.hosts, objects, is_own))
             stable_ids = {
                 container.node
                 for container, host, description in running
@@ -117,7 +117,7 @@ def check_others(
                     continue  # an engine may ignore filters
                 node = other_labels.get(labels.NODE, "")
                 if node != own_labels.get(labels.NODE):
-                    container_name = on_engines.listed_name(container)
+                    container_name = engine_objects.listed_name(container)
                     is_running = container["State"] == "running"
                     running_by_node.setdefault(node, {})[container_name] = is_running
     stopped_names = sorted(
@@ -142,5 +142,5 @@ def connect_others(engines: Engines, address: ContainerAddress, container: Docke
             if (other["Labels"] or {}).get(labels.DEPLOYMENT) != deployment:
                 continue  # an engine may ignore filters
             if address.network not in other["NetworkSettings"]["Networks"]:
-                aliases = [on_engines.listed_name(other)]
+                aliases = [engine_objects.listed_name(other)]
                 api.connect_container_to_network(other["Id"], address.network, aliases=aliases)

@@ -15,9 +15,9 @@ from earshot.listeners.security import node_name
 from earshot.placement.node_container import KEYS
 from earshot.sockets import Bound
 from earshot_pulumi import listener_removal
-from earshot_pulumi.docker import on_engines, throwaway
+from earshot_pulumi.docker import engine_objects, throwaway
 from earshot_pulumi.docker.container_address import Engines
-from earshot_pulumi.docker.on_engines import EngineContainer, EngineObjects, TargetStack
+from earshot_pulumi.docker.engine_objects import EngineContainer, EngineObjects, TargetStack
 from earshot_pulumi.provider.kind import Inputs
 from earshot_pulumi.refusals import REMEMBER, STOP_FIRST
 from earshot_pulumi.rolling import Links, unrollable
@@ -40,7 +40,7 @@ class RunningNode:
 
 def running(engines: Engines, target: TargetStack, objects: EngineObjects) -> Iterator[RunningNode]:
     """The running containers of ``target``. Raises EarshotError if an engine fails."""
-    for container, host, description in on_engines.described(
+    for container, host, description in engine_objects.described(
         engines, target.hosts, objects, target.owns
     ):
         networks = (description.get("NetworkSettings") or {}).get("Networks", {}).values()
@@ -54,11 +54,11 @@ def settings_of_running(stack: str, hosts: Sequence[DockerHost]) -> dict[int, No
 
     Empty if an engine does not answer; the preflight reports that.
     """
-    is_own = on_engines.of_stack(stack)
+    is_own = engine_objects.of_stack(stack)
     try:
         with Engines() as engines:
-            containers = on_engines.described(
-                engines, hosts, on_engines.look(engines, hosts), is_own
+            containers = engine_objects.described(
+                engines, hosts, engine_objects.look(engines, hosts), is_own
             )
             return {
                 container.node: _settings(description) for container, _, description in containers

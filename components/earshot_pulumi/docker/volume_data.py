@@ -17,7 +17,7 @@ from earshot.validation.cluster_state import ClusterState
 from earshot.validation.wire import ExchangeError
 from earshot_pulumi.docker import inner_listener, labels, throwaway
 from earshot_pulumi.docker.container_address import Engines
-from earshot_pulumi.docker.on_engines import (
+from earshot_pulumi.docker.engine_objects import (
     EngineContainer,
     EngineObjects,
     EngineVolume,

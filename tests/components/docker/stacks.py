@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from earshot_pulumi.docker import labels
-from earshot_pulumi.docker.on_engines import (
+from earshot_pulumi.docker.engine_objects import (
     EngineContainer,
     EngineNetwork,
     EngineObjects,

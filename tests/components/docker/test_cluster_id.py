@@ -7,10 +7,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from earshot_pulumi.docker import images, labels, on_engines, preflight, volume_data
+from earshot_pulumi.docker import engine_objects, images, labels, preflight, volume_data
 from earshot_pulumi.docker.cluster_id import FILE, own_id, remember, remembered
 from earshot_pulumi.docker.container_address import Engines
-from earshot_pulumi.docker.on_engines import EngineContainer, EngineObjects
+from earshot_pulumi.docker.engine_objects import EngineContainer, EngineObjects
 from earshot_pulumi.docker.preflight import EnginePreflightKind
 
 from earshot.listeners.cluster_id import check_cluster_id, of_stack_name
@@ -51,8 +51,8 @@ def ground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ground:
     nothing = SimpleNamespace(list=lambda **_: [])
     engine = SimpleNamespace(containers=nothing, networks=nothing)
     monkeypatch.setattr(Engines, "of", lambda *_: engine)
-    monkeypatch.setattr(on_engines, "look", lambda *_: ground.objects)
-    monkeypatch.setattr(on_engines, "problems", lambda *_: ())
+    monkeypatch.setattr(engine_objects, "look", lambda *_: ground.objects)
+    monkeypatch.setattr(engine_objects, "problems", lambda *_: ())
     monkeypatch.setattr(images, "absent", lambda *_: [])
     monkeypatch.setattr(preflight, "_image_problems", lambda *_: [])
     monkeypatch.setattr(volume_data, "version_problems", lambda *_: ())

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from earshot_pulumi.docker import on_engines
+from earshot_pulumi.docker import engine_objects
 from earshot_pulumi.docker.container_address import ContainerAddress, Engines
 from earshot_pulumi.docker.inner_listener import InnerListener, NodeKeys
 from earshot_pulumi.properties import read, write
@@ -80,7 +80,7 @@ def test_a_list_of_another_form_is_one_error_about_the_engine(path: str, content
     with engine_server({f"GET /v1.41/{path}": document(content)}) as at, Engines() as engines:
         host = DockerHost(name="box", engine=at)
         with pytest.raises(EarshotError, match="another form than Docker's") as caught:
-            on_engines.look(engines, [host])
+            engine_objects.look(engines, [host])
     assert str(caught.value).startswith(f"Docker host box: its engine at {at} gives")
 
 
@@ -88,7 +88,7 @@ def test_an_engine_without_a_list_is_one_error() -> None:
     missing = document({"message": "page not found"}, "404 Not Found")
     failure = pytest.raises(EarshotError, match=r"Docker host box: .* fails \(page not found\)")
     with engine_server({"GET /v1.41/volumes": missing}) as at, Engines() as engines, failure:
-        on_engines.look(engines, [DockerHost(name="box", engine=at)])
+        engine_objects.look(engines, [DockerHost(name="box", engine=at)])
 
 
 def described(description: Any) -> Any:

@@ -12,17 +12,17 @@ import pytest
 from docker.errors import DockerException, ImageNotFound, NotFound
 from earshot_pulumi.docker import (
     cluster_id,
+    engine_objects,
     host_ports,
     images,
     labels,
-    on_engines,
     preflight,
     running,
     throwaway,
     volume_data,
 )
 from earshot_pulumi.docker.container_address import Engines
-from earshot_pulumi.docker.on_engines import EngineObjects, TargetStack
+from earshot_pulumi.docker.engine_objects import EngineObjects, TargetStack
 from earshot_pulumi.docker.preflight import EnginePreflightKind
 from earshot_pulumi.docker.throwaway import CommandFailed
 
@@ -65,8 +65,8 @@ class Containers:
         self.absent: list[str] = []
         """Hosts without the image."""
         monkeypatch.setattr(Engines, "of", lambda _, host: _engine(host.name))
-        monkeypatch.setattr(on_engines, "look", lambda _engines, _hosts: self.objects)
-        monkeypatch.setattr(on_engines, "problems", lambda *_: ())
+        monkeypatch.setattr(engine_objects, "look", lambda _engines, _hosts: self.objects)
+        monkeypatch.setattr(engine_objects, "problems", lambda *_: ())
         monkeypatch.setattr(running, "running", lambda *_: ())
         monkeypatch.setattr(images, "absent", lambda *_: self.absent)
         monkeypatch.setattr(images, "pull", lambda *_: None)
@@ -381,9 +381,9 @@ def test_every_check_gets_the_objects_on_the_engines(
         return problems
 
     monkeypatch.setattr(
-        on_engines, "look", lambda _, hosts: EngineObjects() if list(hosts) else None
+        engine_objects, "look", lambda _, hosts: EngineObjects() if list(hosts) else None
     )
-    monkeypatch.setattr(on_engines, "problems", reported("on_engines"))
+    monkeypatch.setattr(engine_objects, "problems", reported("on_engines"))
     for module, kinds in ((running, ("link", "client")), (volume_data, ("version", "data"))):
         for kind in kinds:
             monkeypatch.setattr(module, f"{kind}_problems", reported(kind))
@@ -421,7 +421,7 @@ def test_a_removed_host_need_not_answer(monkeypatch: pytest.MonkeyPatch) -> None
         return EngineObjects()
 
     monkeypatch.setattr(Engines, "of", of)
-    monkeypatch.setattr(on_engines, "look", look)
+    monkeypatch.setattr(engine_objects, "look", look)
     monkeypatch.setattr(images, "absent", lambda *_: [])
     monkeypatch.setattr(preflight, "_image_problems", lambda *_: [])
     olds, news = props(target_stack(hosts=[*HOSTS, THIRD])), props(target_stack(hosts=HOSTS))

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from docker.errors import APIError, NotFound
-from earshot_pulumi.docker import labels, on_engines, rolling_restart
+from earshot_pulumi.docker import engine_objects, labels, rolling_restart
 
 from earshot.errors import EarshotError
 from earshot.placement.docker import DockerPlan, plan_docker
@@ -87,7 +87,7 @@ def test_nothing_is_known_if_an_engine_does_not_answer(monkeypatch: pytest.Monke
     def look(*_: object) -> None:
         raise EarshotError("Docker engine", observed="does not answer", remedy="start it")
 
-    monkeypatch.setattr(on_engines, "look", look)
+    monkeypatch.setattr(engine_objects, "look", look)
     assert unsettled() == set()
 
 

@@ -11,7 +11,7 @@ from docker.errors import DockerException, NotFound
 from earshot_pulumi.docker import running as module
 from earshot_pulumi.docker import throwaway
 from earshot_pulumi.docker.container_address import Engines
-from earshot_pulumi.docker.on_engines import EngineObjects, TargetStack
+from earshot_pulumi.docker.engine_objects import EngineObjects, TargetStack
 from earshot_pulumi.docker.running import RunningNode, client_problems, link_problems
 
 from earshot.errors import EarshotError

@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 from earshot_pulumi.docker import inner_listener, labels, throwaway, volume_data
 from earshot_pulumi.docker.container_address import Engines
-from earshot_pulumi.docker.on_engines import EngineObjects, TargetStack
+from earshot_pulumi.docker.engine_objects import EngineObjects, TargetStack
 from earshot_pulumi.docker.throwaway import CommandFailed
 from hypothesis import given
 from hypothesis import strategies as st

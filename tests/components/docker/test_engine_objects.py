@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from docker.errors import DockerException
-from earshot_pulumi.docker import images, labels, on_engines, running, volume_data
+from earshot_pulumi.docker import engine_objects, images, labels, running, volume_data
 from earshot_pulumi.docker.container_address import Engines
-from earshot_pulumi.docker.on_engines import (
+from earshot_pulumi.docker.engine_objects import (
     EngineContainer,
     EngineNetwork,
     EngineObjects,
@@ -41,7 +41,7 @@ VOLUME = volume(ONE, 1)
 
 
 def problems(target: TargetStack, objects: EngineObjects) -> list[str]:
-    return list(on_engines.problems(target, objects))
+    return list(engine_objects.problems(target, objects))
 
 
 def test_a_stack_may_be_created_on_empty_engines_and_over_its_own_objects() -> None:
@@ -60,7 +60,7 @@ def test_inputs_survive_the_way_through_pulumi() -> None:
         id: replace(planned, environment={}) for id, planned in target.containers.items()
     }
     assert TargetStack.from_props(floats) == replace(target, containers=without_environments)
-    assert on_engines.hosts_of({}) == (), "a new resource has no old inputs"
+    assert engine_objects.hosts_of({}) == (), "a new resource has no old inputs"
 
 
 @pytest.mark.parametrize(("objects", "message"), [
@@ -226,7 +226,7 @@ def test_volumes_of_earlier_releases_hold_the_id_of_their_stacks_name() -> None:
 def test_a_refusal_names_no_property(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pulumi would print the property's value."""
     monkeypatch.setattr(Engines, "of", lambda self, host: None)
-    monkeypatch.setattr(on_engines, "look", lambda _engines, _hosts: everything(ONE))
+    monkeypatch.setattr(engine_objects, "look", lambda _engines, _hosts: everything(ONE))
     monkeypatch.setattr(running, "link_problems", lambda *_: ["it would not do"])
     monkeypatch.setattr(running, "running", lambda *_: [])
     monkeypatch.setattr(images, "absent", lambda *_: [])
@@ -248,13 +248,13 @@ def test_a_container_as_an_engine_lists_it(state: str, running: bool) -> None:
     ]
     listed = {"Id": "0123456789abcdef", "Image": "i", "State": state}
     full = {**listed, "Names": ["/kafka-1"], "Labels": {labels.NODE: "7"}, "Ports": ports}
-    node = on_engines._container("h", full)
+    node = engine_objects._container("h", full)
     assert node == EngineContainer(
         *("h", "0123456789abcdef", "kafka-1", "i", running, {labels.NODE: "7"}),
         (PublishedPort(1, 2, "::", "tcp"), PublishedPort(4, 5, "", "udp")),
     )
     assert node.node == 7
-    bare = on_engines._container("h", {**listed, "Names": [], "Labels": None, "Ports": None})
+    bare = engine_objects._container("h", {**listed, "Names": [], "Labels": None, "Ports": None})
     assert (bare.name, bare.labels, bare.ports, bare.node) == ("0123456789ab", {}, (), -1)
     assert EngineVolume("h", "v").node == -1
     assert EngineVolume("h", "v", {labels.NODE: "7"}).node == 7
@@ -284,7 +284,7 @@ def test_engines_are_looked_at_one_after_the_other(monkeypatch: pytest.MonkeyPat
 
     api = Api()
     monkeypatch.setattr(Engines, "of", lambda *_: SimpleNamespace(api=api))
-    objects = on_engines.look(Engines(), hosts)
+    objects = engine_objects.look(Engines(), hosts)
     assert listed == [True, True], "also those that do not run"
     assert [(node.host, node.name) for node in objects.containers] == [("a", "k"), ("b", "k")]
     assert objects.volumes[:2] == (EngineVolume("a", "v", {}), EngineVolume("a", "w", {"a": "b"}))
@@ -293,10 +293,10 @@ def test_engines_are_looked_at_one_after_the_other(monkeypatch: pytest.MonkeyPat
         EngineNetwork("b", "o", {"c": "d"}),
     )
     api.volume_list = None
-    assert on_engines.look(Engines(), hosts).volumes == ()
+    assert engine_objects.look(Engines(), hosts).volumes == ()
     monkeypatch.setattr(Api, "networks", lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        on_engines.look(Engines(), hosts)
+        engine_objects.look(Engines(), hosts)
 
 
 @pytest.mark.parametrize("reason", [DockerException("gone"), OSError("gone")])
@@ -309,7 +309,7 @@ def test_an_engine_that_does_not_answer_is_named(
     api = SimpleNamespace(containers=refused)
     monkeypatch.setattr(Engines, "of", lambda *_: SimpleNamespace(api=api))
     with pytest.raises(EarshotError, match="Docker host local"):
-        on_engines.look(Engines(), target_stack().hosts)
+        engine_objects.look(Engines(), target_stack().hosts)
 
 
 def test_containers_of_a_stack_whose_data_was_kept_are_named() -> None:
@@ -326,9 +326,9 @@ def test_containers_of_a_stack_whose_data_was_kept_are_named() -> None:
             "otherwise give the stack another name"
         )
     ]
-    (message,) = on_engines.another_clusters_data(target, None, objects)
+    (message,) = engine_objects.another_clusters_data(target, None, objects)
     assert "the cluster of this stack is a new one. Containers" in message
     other = replace(target, stack="other")
-    assert list(on_engines.another_clusters_data(other, None, objects)) == []
+    assert list(engine_objects.another_clusters_data(other, None, objects)) == []
     elsewhere = EngineObjects(volumes=(volume(theirs, 1, name="x"),))
-    assert on_engines.held_by_cluster(target, elsewhere) == {}
+    assert engine_objects.held_by_cluster(target, elsewhere) == {}
