@@ -23,12 +23,12 @@ from earshot_pulumi.aws.balancer import Balancer, EndpointService
 from earshot_pulumi.aws.changes import HeldStack
 from earshot_pulumi.aws.cluster_id import cluster_identity
 from earshot_pulumi.aws.instances import SharedInputs, instances_of, newest_images
+from earshot_pulumi.aws.last_run import LastRun
 from earshot_pulumi.aws.names import Names
 from earshot_pulumi.aws.network import Network, NetworkArgs, SecurityGroups, check_region, existing
 from earshot_pulumi.aws.node import Granted, InstanceNode
 from earshot_pulumi.aws.preflight import ChangePreflight, settings_of
 from earshot_pulumi.aws.readiness import AwsReadiness
-from earshot_pulumi.aws.remembered import Remembered
 from earshot_pulumi.aws.turns import AwsTurn, deployed
 from earshot_pulumi.aws.volumes import attached_id, check_given, idle
 from earshot_pulumi.brokers import Brokers
@@ -55,7 +55,7 @@ class AwsBrokers(Brokers):
         *,
         records: ChangeRecords | None = None,
         leaving: frozenset[str] = frozenset(),
-        remembered: Remembered | None = None,
+        remembered: LastRun | None = None,
         down: Collection[int] = (),
     ) -> None:
         """Nodes report the clients of the listeners in ``leaving``. ``remembered`` is the last
@@ -63,7 +63,7 @@ class AwsBrokers(Brokers):
         super().__init__("aws:AwsCluster", at, spec, records)
         name = self.stack
         self._leaving = leaving
-        self._remembered = remembered or Remembered()
+        self._remembered = remembered or LastRun()
         self._settings = at.aws.to_props()
         check_region(spec.region, self)
         attached = attached_id(name, self)

@@ -19,7 +19,7 @@ from earshot.validation.contract import Contract
 from earshot_pulumi.aws import clients
 from earshot_pulumi.aws.brokers import AwsBrokers
 from earshot_pulumi.aws.credentials import client, reader
-from earshot_pulumi.aws.remembered import Remembered, check_attached, check_volumes, placed
+from earshot_pulumi.aws.last_run import LastRun, check_attached, check_volumes, placed
 from earshot_pulumi.aws.turns import deployed, nodes_down
 from earshot_pulumi.aws.validator import Validator
 from earshot_pulumi.change_memory import (
@@ -41,7 +41,7 @@ def deploy(at: ClusterContext, spec: AwsSpec) -> Properties:
     name, state = at.name, at.folder
     state_resources = resources()
     recorded = recorded_changes(state, name, state_resources)
-    remembered = Remembered.read(name, state_resources)
+    remembered = LastRun.read(name, state_resources)
     spec = placed(spec, remembered)
     check_volumes(spec, remembered)
     nodes = deployed(name, spec, remembered.nodes)

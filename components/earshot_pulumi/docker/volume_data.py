@@ -217,7 +217,9 @@ def data_problems(
             f"{volume.name} on Docker host {volume.host}" for volume in moved_volumes.get(id, ())
         ]
         if volume_texts and target.plan.node(id).is_controller:
-            if not is_running:  # `on_engines.problems` refuses other addresses of running voters
+            if (
+                not is_running
+            ):  # `engine_objects.problems` refuses other addresses of running voters
                 yield leaves_data(id, volume_texts, ())
             continue
         try:

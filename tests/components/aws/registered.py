@@ -9,7 +9,7 @@ from typing import Any
 import pulumi
 from earshot_pulumi.aws.brokers import AwsBrokers
 from earshot_pulumi.aws.deployment import deploy
-from earshot_pulumi.aws.remembered import Remembered
+from earshot_pulumi.aws.last_run import LastRun
 from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.gate import GATE_TYPE
 from pulumi.runtime import mocks
@@ -128,7 +128,7 @@ def registered(
     spec: AwsSpec,
     answers: Answers | None = None,
     look: Callable[[AwsBrokers], Any] = lambda cluster: cluster.ready.urn,
-    remembered: Remembered | None = None,
+    remembered: LastRun | None = None,
     down: Collection[int] = (),
 ) -> Engine:
     """The registrations of the cluster of ``spec``. ``look`` may read its outputs;

@@ -6,7 +6,7 @@ from typing import Any
 import pulumi
 import pytest
 from earshot_pulumi.aws.brokers import AwsBrokers
-from earshot_pulumi.aws.remembered import Remembered
+from earshot_pulumi.aws.last_run import LastRun
 from earshot_pulumi.gate import PROVIDER_TYPE
 from google.protobuf import json_format
 
@@ -169,7 +169,7 @@ def test_a_change_that_stops_an_instance_changes_its_incarnation_and_wait(
 
 
 def test_a_turn_comes_before_the_instance_and_knows_who_must_serve() -> None:
-    remembered = Remembered(True, frozenset({"broker-1", "broker-2", "controller-10001"}))
+    remembered = LastRun(True, frozenset({"broker-1", "broker-2", "controller-10001"}))
     spec = read_aws(brokers=3, controllers={"mode": "separate", "count": 1})
     engine = registered(spec, remembered=remembered)
     turns, instances = engine.of(aws.TURN), engine.of(aws.INSTANCE)
@@ -189,7 +189,7 @@ def test_a_turn_comes_before_the_instance_and_knows_who_must_serve() -> None:
     (first, *_) = turns["mine-broker-1"].inputs["others"]
     assert (first["name"], first["parameter"]) == ("mine-broker-2", "/earshot/mine/broker-2")
     assert all(it.inputs["in_turn"] is True for it in engine.of(aws.READY).values())
-    for settings, last in ((spec, Remembered()), (read_aws(in_turn=False), remembered)):
+    for settings, last in ((spec, LastRun()), (read_aws(in_turn=False), remembered)):
         engine = registered(settings, remembered=last)
         assert all(turn["others"] == [] for turn in inputs(engine, aws.TURN).values())
         assert all(node["in_turn"] is False for node in inputs(engine, aws.READY).values())

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from earshot_pulumi.aws.remembered import Remembered
+from earshot_pulumi.aws.last_run import LastRun
 
 from earshot.errors import EarshotError
 from tests.components.aws import registered as aws
@@ -74,7 +74,7 @@ def test_a_volume_in_the_state_is_not_offered_to_be_taken_over(
 ) -> None:
     """An interrupted update has detached it, and this one attaches it again."""
     answers = Answers(volumes={ONE: there(ONE, 1)})
-    registered(read_aws(), answers, remembered=Remembered(volumes={"broker-1": ONE}))
+    registered(read_aws(), answers, remembered=LastRun(volumes={"broker-1": ONE}))
     assert "are not attached" not in caplog.text
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from earshot_pulumi.aws.remembered import Remembered, check_attached, check_volumes, placed
+from earshot_pulumi.aws.last_run import LastRun, check_attached, check_volumes, placed
 
 from earshot.errors import EarshotError
 from tests.components.aws.registered import ASSOCIATION, INSTANCE, INTERFACE, READY, VOLUME
@@ -26,22 +26,22 @@ PUBLIC = {**PRIVATE, **state((ASSOCIATION, "broker-1"))}
 def test_the_state_tells_the_volumes_of_the_stack() -> None:
     arn = "arn:aws:ec2:us-west-2:123456789012:volume/vol-1"
     volume = {f"{URN}v::mine-broker-1": {"type": VOLUME, "outputs": {"arn": arn}}}
-    assert Remembered.read("mine", {**PRIVATE, **volume}).volumes == {"broker-1": "vol-1"}
+    assert LastRun.read("mine", {**PRIVATE, **volume}).volumes == {"broker-1": "vol-1"}
 
 
 @pytest.mark.parametrize(("resources", "expected"), [
-    ({}, Remembered()),
-    (state((INSTANCE, "validator"), (ASSOCIATION, "broker-1")), Remembered()),
-    (PRIVATE, Remembered(place="private")),
-    (PUBLIC, Remembered(place="public")),
+    ({}, LastRun()),
+    (state((INSTANCE, "validator"), (ASSOCIATION, "broker-1")), LastRun()),
+    (PRIVATE, LastRun(place="private")),
+    (PUBLIC, LastRun(place="public")),
     ({**PUBLIC, **state((READY, "broker-1"), (READY, "controller-10001"))},
-     Remembered(nodes=frozenset({"broker-1", "controller-10001"}), place="public")),
-    (state((READY, "broker-1"), (READY, "cluster")), Remembered(True, frozenset({"broker-1"}))),
+     LastRun(nodes=frozenset({"broker-1", "controller-10001"}), place="public")),
+    (state((READY, "broker-1"), (READY, "cluster")), LastRun(True, frozenset({"broker-1"}))),
 ])  # fmt: skip
 def test_the_state_tells_nodes_and_their_place(
-    resources: dict[str, Any], expected: Remembered
+    resources: dict[str, Any], expected: LastRun
 ) -> None:
-    assert Remembered.read("mine", resources) == expected
+    assert LastRun.read("mine", resources) == expected
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_brokers_stay_in_their_place_and_new_ones_follow_listeners_or_the_file(
 ) -> None:
     """Also if the last external listener is removed. Behind a balancer they are private."""
     configured = read_aws(**settings)
-    spec = placed(configured, Remembered(place=place))
+    spec = placed(configured, LastRun(place=place))
     assert place or spec is configured
     assert spec.public is spec.is_public(1) is is_public
     if place == "public" and not settings:
@@ -81,7 +81,7 @@ def test_another_place_is_refused_with_the_way_out(
     settings: dict[str, Any], place: Any, text: str
 ) -> None:
     with pytest.raises(EarshotError) as caught:
-        placed(read_aws(**settings), Remembered(place=place))
+        placed(read_aws(**settings), LastRun(place=place))
     message = str(caught.value)
     assert f"nothing was touched: {text}" in message and f"allowed: `place: {place}`" in message
     assert "`pulumi destroy`, then `pulumi up` with `place: " in message
@@ -106,10 +106,10 @@ def test_blank_volumes_must_not_outvote_those_with_data(
 ) -> None:
     spec = read_aws(brokers=3, volumes=given, **({"cluster_id": CLUSTER} if given else {}))
     owned = {f"broker-{id}": f"vol-{id}" for id in volumes}
-    remembered = Remembered(served, SERVED, owned)
+    remembered = LastRun(served, SERVED, owned)
     if not gone:
         check_volumes(spec, remembered)
-        check_volumes(spec, Remembered())
+        check_volumes(spec, LastRun())
         return
     with pytest.raises(EarshotError) as caught:
         check_volumes(spec, remembered)
@@ -122,7 +122,7 @@ def test_a_vpc_that_is_there_must_still_have_the_subnets() -> None:
     vpc = {"id": "vpc-0123abcd", "zones": ZONES[:2], "private_subnets": {}}
     vpc["private_subnets"] = {zone: f"subnet-0000000{zone[-1]}" for zone in ZONES[:2]}
     with pytest.raises(EarshotError, match="public_subnets: is missing"):
-        placed(read_aws(vpc=vpc), Remembered(place="public"))
+        placed(read_aws(vpc=vpc), LastRun(place="public"))
 
 
 ARN = "arn:aws:ec2:us-west-2:123456789012"

@@ -21,7 +21,7 @@ _ASSOCIATION: Final = "aws:ec2/eipAssociation:EipAssociation"
 
 
 @dataclass(frozen=True)
-class Remembered:
+class LastRun:
     """The nodes of a stack's last run; the defaults are those of a new stack."""
 
     served: bool = False
@@ -34,7 +34,7 @@ class Remembered:
     """The place of its brokers; None without brokers."""
 
     @classmethod
-    def read(cls, stack: str, resources: Mapping[str, Outputs]) -> Remembered:
+    def read(cls, stack: str, resources: Mapping[str, Outputs]) -> LastRun:
         """The nodes in the ``resources`` of ``stack``, by URN."""
         ready_names = _ids(stack, resources, *types_of("AwsReadiness")).keys()
         place: Place | None = None
@@ -94,7 +94,7 @@ def check_attached(stack: str, resources: Mapping[str, Outputs], ec2: AwsClient)
         )
 
 
-def check_volumes(spec: AwsSpec, remembered: Remembered) -> None:
+def check_volumes(spec: AwsSpec, remembered: LastRun) -> None:
     """Raises EarshotError where so many voters have lost their volumes that blank ones could win an
     election."""
     voters = spec.controller_ids
@@ -117,7 +117,7 @@ def check_volumes(spec: AwsSpec, remembered: Remembered) -> None:
         )
 
 
-def placed(spec: AwsSpec, remembered: Remembered) -> AwsSpec:
+def placed(spec: AwsSpec, remembered: LastRun) -> AwsSpec:
     """``spec`` with the place of its existing brokers. Raises EarshotError for another place.
 
     Another subnet gives every broker another interface, address and name, all at the same time.
