@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaException, Producer
-from earshot_pulumi.local.record import MAIN_CLASS
+from earshot_pulumi.local.process_record import MAIN_CLASS
 
 from earshot.certificates.authority import Subject, issue, new_authority
 from earshot.errors import EarshotError

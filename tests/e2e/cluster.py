@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 from confluent_kafka.admin import AdminClient
 from earshot_pulumi.local.process import Launch, last_log_lines, start, stop
-from earshot_pulumi.local.record import Record, process_of, read_record, running
+from earshot_pulumi.local.process_record import Record, process_of, read_record, running
 
 from earshot.config.local import LocalSpec
 from earshot.jvm.jars import KAFKA_VERSION, kafka_broker_jars

@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 import yaml
 from earshot_pulumi.local.process import stop
-from earshot_pulumi.local.record import read_record, running
+from earshot_pulumi.local.process_record import read_record, running
 
 from earshot.config.passwords import KEY as PASSWORDS
 from earshot.project import POLICIES

@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 import pytest
 import yaml
-from earshot_pulumi.local.record import running
+from earshot_pulumi.local.process_record import running
 from earshot_pulumi.validation import ValidationKind
 
 from earshot.project import Project

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from earshot_pulumi.local.process import stop
-from earshot_pulumi.local.record import running
+from earshot_pulumi.local.process_record import running
 
 from earshot.jvm.jars import kafka_broker_jars
 from earshot.listeners.properties import read_properties

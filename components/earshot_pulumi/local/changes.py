@@ -17,7 +17,7 @@ from earshot.listeners.render import server_properties
 from earshot_pulumi import listener_removal
 from earshot_pulumi.local.cluster_memory import node_directory, recall
 from earshot_pulumi.local.node_files import as_written
-from earshot_pulumi.local.record import PROPERTIES, running
+from earshot_pulumi.local.process_record import PROPERTIES, running
 from earshot_pulumi.node_data import feature_level, is_formatted
 from earshot_pulumi.refusals import (
     REMEMBER,

@@ -26,7 +26,13 @@ from earshot_pulumi.local import on_disk
 from earshot_pulumi.local.data_root import obstacles
 from earshot_pulumi.local.on_disk import ClusterMemory
 from earshot_pulumi.local.process import settings_of
-from earshot_pulumi.local.record import is_suspended, process_of, read_record, running, runs_from
+from earshot_pulumi.local.process_record import (
+    is_suspended,
+    process_of,
+    read_record,
+    running,
+    runs_from,
+)
 from earshot_pulumi.node_data import is_formatted, replicas
 from earshot_pulumi.refusals import holds_replicas, moving_controllers, other_voters, release
 

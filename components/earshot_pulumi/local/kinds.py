@@ -17,8 +17,8 @@ from earshot_pulumi.local import (
     process,
     restart,
 )
+from earshot_pulumi.local.process_record import Record, process_of, running
 from earshot_pulumi.local.readiness import RunningCluster
-from earshot_pulumi.local.record import Record, process_of, running
 from earshot_pulumi.properties import here
 from earshot_pulumi.provider.kind import Kind, Operation, Properties
 

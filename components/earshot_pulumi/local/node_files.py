@@ -18,7 +18,7 @@ from typing import Final
 from earshot.files import cache
 from earshot.listeners.properties import NodeSettings, read_properties, write_properties
 from earshot_pulumi.file_access import writing
-from earshot_pulumi.local.record import PROPERTIES
+from earshot_pulumi.local.process_record import PROPERTIES
 
 FOLDER: Final = "files"
 _WRITTEN: Final = "written."

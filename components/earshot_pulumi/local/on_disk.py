@@ -14,7 +14,7 @@ from earshot.config.cluster import FIRST_SEPARATE_CONTROLLER
 from earshot.errors import EarshotError
 from earshot.listeners.properties import NodeSettings, read_properties
 from earshot.listeners.terms import Role
-from earshot_pulumi.local.record import PROPERTIES
+from earshot_pulumi.local.process_record import PROPERTIES
 from earshot_pulumi.refusals import release
 
 _REMEDY = (

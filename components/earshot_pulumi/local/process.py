@@ -7,7 +7,7 @@ Each node has its own directory:
     node-1/files/             copies of files in the settings: see earshot_pulumi.local.node_files
     node-1/server.log         the broker's log, rotated
     node-1/console.log        output of the JVM
-    node-1/process.json       the node's process: see earshot_pulumi.local.record
+    node-1/process.json       the node's process: see earshot_pulumi.local.process_record
 """
 
 import contextlib
@@ -36,7 +36,7 @@ from earshot.listeners.properties import read_properties
 from earshot.listeners.security import token_options
 from earshot_pulumi.file_access import user, writing
 from earshot_pulumi.local.node_files import with_own_files
-from earshot_pulumi.local.record import (
+from earshot_pulumi.local.process_record import (
     FILE,
     MAIN_CLASS,
     PROPERTIES,

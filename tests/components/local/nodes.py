@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 import pytest
 from earshot_pulumi.local.cluster_memory import node_directory
-from earshot_pulumi.local.record import Record
+from earshot_pulumi.local.process_record import Record
 
 SLEEP = "import time; time.sleep(60)"
 NOBODY = 65534

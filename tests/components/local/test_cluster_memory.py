@@ -17,7 +17,7 @@ import psutil
 import pytest
 from earshot_pulumi.local import cluster_memory
 from earshot_pulumi.local.on_disk import ClusterMemory
-from earshot_pulumi.local.record import Record
+from earshot_pulumi.local.process_record import Record
 
 from earshot import sockets
 from earshot.config.document import read_spec

@@ -8,7 +8,7 @@ import pytest
 from earshot_pulumi.local import changes, cluster_memory, process, restart
 from earshot_pulumi.local.kinds import LocalNodeKind, LocalPreflightKind
 from earshot_pulumi.local.process import Launch
-from earshot_pulumi.local.record import Record, running
+from earshot_pulumi.local.process_record import Record, running
 
 from earshot.errors import EarshotError
 from earshot.jvm.java import Java

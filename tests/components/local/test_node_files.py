@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from earshot_pulumi.local.node_files import FOLDER, as_written, keep, prune, with_own_files
-from earshot_pulumi.local.record import PROPERTIES
+from earshot_pulumi.local.process_record import PROPERTIES
 
 from earshot.listeners.properties import NodeSettings, read_properties, write_properties
 

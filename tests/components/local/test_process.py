@@ -17,7 +17,7 @@ import psutil
 import pytest
 from earshot_pulumi.local import process
 from earshot_pulumi.local.process import Launch, check_java, check_room
-from earshot_pulumi.local.record import Record, running
+from earshot_pulumi.local.process_record import Record, running
 
 from earshot.errors import EarshotError
 from earshot.files import cache

@@ -12,12 +12,12 @@ import pytest
 from confluent_kafka import KafkaException
 from earshot_pulumi.driver import BEHIND, CatchingUp
 from earshot_pulumi.local import cluster_memory, readiness, users
+from earshot_pulumi.local.process_record import Record, read_record, start_ticks
 from earshot_pulumi.local.readiness import (
     NO_ANSWER,
     LocalDriver,
     RunningCluster,
 )
-from earshot_pulumi.local.record import Record, read_record, start_ticks
 
 from earshot.certificates.store import Store
 from earshot.errors import EarshotError

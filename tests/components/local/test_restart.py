@@ -12,8 +12,8 @@ from earshot_pulumi.driver import CatchingUp
 from earshot_pulumi.local import cluster_memory, restart
 from earshot_pulumi.local.changes import Kafka
 from earshot_pulumi.local.process import Launch
+from earshot_pulumi.local.process_record import Record
 from earshot_pulumi.local.readiness import RunningCluster
-from earshot_pulumi.local.record import Record
 
 from earshot.errors import EarshotError
 from earshot.jvm.java import Java

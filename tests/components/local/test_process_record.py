@@ -12,9 +12,9 @@ from pathlib import Path
 
 import psutil
 import pytest
-from earshot_pulumi.local import record
+from earshot_pulumi.local import process_record
 from earshot_pulumi.local.process import stop
-from earshot_pulumi.local.record import (
+from earshot_pulumi.local.process_record import (
     Record,
     boot_id,
     process_of,
@@ -186,7 +186,7 @@ def test_a_process_of_another_user_is_checked_by_its_command_line(open_folder: P
         shutil.copytree(original, copy)
         asked = f"""
 import pathlib
-from earshot_pulumi.local.record import running
+from earshot_pulumi.local.process_record import running
 from tests.components.local.nodes import become_nobody
 become_nobody()
 print([running(pathlib.Path(path)) is not None for path in ({str(original)!r}, {str(copy)!r})])
@@ -223,8 +223,8 @@ def test_a_record_that_this_user_may_not_read_is_an_error(
         raise PermissionError
 
     monkeypatch.setattr(Path, "read_text", refused)
-    monkeypatch.setattr(record, "user", lambda: "ann")
-    monkeypatch.setattr(record, "owner", lambda _: "bob")
+    monkeypatch.setattr(process_record, "user", lambda: "ann")
+    monkeypatch.setattr(process_record, "owner", lambda _: "bob")
     assert str(raised(EarshotError, read_record, tmp_path)) == (
         f"{tmp_path / 'process.json'}: this user (ann) may not read it, so it is unknown whether "
         "the node runs\n  fix: run the command as its owner (bob)"
@@ -251,7 +251,7 @@ def hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Record:
 
     node_record = Record.of(os.getpid(), "d")
     monkeypatch.setattr(psutil.Process, "cmdline", refused)
-    monkeypatch.setattr(record, "_working_directory", lambda _: None)
+    monkeypatch.setattr(process_record, "_working_directory", lambda _: None)
     return recorded(tmp_path, node_record)
 
 
@@ -279,7 +279,7 @@ def test_another_start_by_the_clock_is_another_process(
 ) -> None:
     recorded(tmp_path, replace(hidden, started=hidden.started + seconds))
     assert running(tmp_path) is not None, "ticks count before a clock"
-    monkeypatch.setattr(record, "start_ticks", lambda _: None)
+    monkeypatch.setattr(process_record, "start_ticks", lambda _: None)
     assert running(tmp_path) is None
 
 
