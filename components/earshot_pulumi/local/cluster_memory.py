@@ -22,9 +22,8 @@ from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.render import voters
 from earshot.listeners.terms import Protocol
 from earshot_pulumi.file_access import owner, user, writing
-from earshot_pulumi.local import on_disk
+from earshot_pulumi.local import reconstruction
 from earshot_pulumi.local.data_root import obstacles
-from earshot_pulumi.local.on_disk import ClusterMemory
 from earshot_pulumi.local.process import settings_of
 from earshot_pulumi.local.process_record import (
     is_suspended,
@@ -33,6 +32,7 @@ from earshot_pulumi.local.process_record import (
     running,
     runs_from,
 )
+from earshot_pulumi.local.reconstruction import ClusterMemory
 from earshot_pulumi.node_data import is_formatted, replicas
 from earshot_pulumi.refusals import holds_replicas, moving_controllers, other_voters, release
 
@@ -44,7 +44,7 @@ def recall(root: Path) -> ClusterMemory | None:
 
     Raises EarshotError if it is lost and cannot be reconstructed from the nodes' data.
     """
-    return read_memory(root) or on_disk.reconstruct(root)
+    return read_memory(root) or reconstruction.reconstruct(root)
 
 
 def read_memory(root: Path) -> ClusterMemory | None:
@@ -75,7 +75,7 @@ def settle(root: Path, plan: ClusterPlan) -> ClusterMemory:
     former = recall(root)
     memory = ClusterMemory(
         cluster_id=former.cluster_id if former else new_cluster_id(),
-        voters=on_disk.addresses(voters(plan)),
+        voters=reconstruction.addresses(voters(plan)),
         # the plan's version may never run
         kafka_version=former.kafka_version if former else plan.kafka_version,
         brokers=tuple(node.id for node in plan.brokers),
@@ -192,7 +192,7 @@ def problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
 
 
 def _foreign_data(root: Path, memory: ClusterMemory) -> Iterator[str]:
-    for name, id in on_disk.stored_values(root, "cluster.id").items():
+    for name, id in reconstruction.stored_values(root, "cluster.id").items():
         if id != memory.cluster_id:
             yield (
                 f"the data in {root / name} is of the cluster {id}, and cluster.json has "
@@ -200,7 +200,7 @@ def _foreign_data(root: Path, memory: ClusterMemory) -> Iterator[str]:
                 "if all nodes are of one other cluster, remove cluster.json, and it is made again "
                 "from their data"
             )
-    for name, id in on_disk.stored_values(root, "node.id").items():
+    for name, id in reconstruction.stored_values(root, "node.id").items():
         if name != f"node-{id}":
             yield (
                 f"the data in {root / name} is of node {id}: the broker would refuse to start. "
@@ -209,7 +209,7 @@ def _foreign_data(root: Path, memory: ClusterMemory) -> Iterator[str]:
 
 
 def _quorum_problems(root: Path, memory: ClusterMemory, plan: ClusterPlan) -> Iterator[str]:
-    target = on_disk.addresses(voters(plan))
+    target = reconstruction.addresses(voters(plan))
     if set(target) != set(memory.voters):
         yield other_voters(map(int, memory.voters), map(int, target))
     elif target != memory.voters and any(

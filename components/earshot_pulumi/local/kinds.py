@@ -13,8 +13,8 @@ from earshot_pulumi.local import (
     cluster_memory,
     data_root,
     expired,
-    on_disk,
     process,
+    reconstruction,
     restart,
 )
 from earshot_pulumi.local.process_record import Record, process_of, running
@@ -158,7 +158,7 @@ def _decide_cluster_id(operation: Operation, props: Properties) -> str:
         process.stop(cluster_memory.node_directory(root, id))
     is_lost = cluster_memory.read_memory(root) is None
     memory = cluster_memory.settle(root, plan)
-    if is_lost and on_disk.reconstruct(root) is not None:
+    if is_lost and reconstruction.reconstruct(root) is not None:
         operation.log(f"cluster.json in {root} was lost; made again from the nodes' own files")
     return memory.cluster_id
 

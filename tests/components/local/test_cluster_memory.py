@@ -16,8 +16,8 @@ from typing import Any
 import psutil
 import pytest
 from earshot_pulumi.local import cluster_memory
-from earshot_pulumi.local.on_disk import ClusterMemory
 from earshot_pulumi.local.process_record import Record
+from earshot_pulumi.local.reconstruction import ClusterMemory
 
 from earshot import sockets
 from earshot.config.document import read_spec

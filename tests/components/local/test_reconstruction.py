@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from earshot_pulumi.local import cluster_memory, on_disk
-from earshot_pulumi.local.on_disk import ClusterMemory
+from earshot_pulumi.local import cluster_memory, reconstruction
+from earshot_pulumi.local.reconstruction import ClusterMemory
 
 from earshot.errors import EarshotError
 from earshot.listeners.render import server_properties
@@ -29,14 +29,14 @@ def formatted(root: Path, id: int, cluster_id: str = ID, server: str | None = No
 
 
 def refusal(root: Path) -> str:
-    error = raised(EarshotError, on_disk.reconstruct, root)
+    error = raised(EarshotError, reconstruction.reconstruct, root)
     return str(error)
 
 
 def test_without_data_there_is_no_cluster(tmp_path: Path) -> None:
     (tmp_path / "node-1" / "log").mkdir(parents=True)
-    assert on_disk.reconstruct(tmp_path) is None
-    assert on_disk.reconstruct(tmp_path / "none") is None
+    assert reconstruction.reconstruct(tmp_path) is None
+    assert reconstruction.reconstruct(tmp_path / "none") is None
     assert cluster_memory.recall(tmp_path) is None
 
 
@@ -44,7 +44,7 @@ def test_the_nodes_tell_what_was_lost(tmp_path: Path) -> None:
     for id in (1, 2, 3):
         formatted(tmp_path, id)
     version = planned().kafka_version
-    assert on_disk.reconstruct(tmp_path) == ClusterMemory(
+    assert reconstruction.reconstruct(tmp_path) == ClusterMemory(
         ID, VOTERS, version, (1, 2, 3), serving=True, served=False
     )
 
@@ -66,7 +66,7 @@ def test_a_lost_memory_keeps_the_cluster_id(tmp_path: Path, text: str | None) ->
 def test_one_node_that_tells_is_enough(tmp_path: Path) -> None:
     formatted(tmp_path, 1, server="")
     formatted(tmp_path, 2)
-    assert on_disk.reconstruct(tmp_path) == ClusterMemory(
+    assert reconstruction.reconstruct(tmp_path) == ClusterMemory(
         ID, VOTERS, planned().kafka_version, (1, 2), serving=True, served=False
     )
 
@@ -75,7 +75,7 @@ def test_of_several_versions_the_newest_counts(tmp_path: Path) -> None:
     for id, version in ((1, "4.9.1"), (2, "4.10.0"), (3, "4.9.1")):
         plan = planned(kafka_version=version)
         formatted(tmp_path, id, server=server_properties(plan, plan.node(id)))
-    memory = on_disk.reconstruct(tmp_path)
+    memory = reconstruction.reconstruct(tmp_path)
     assert memory is not None and memory.kafka_version == "4.10.0"
 
 
@@ -83,7 +83,7 @@ def test_a_voter_s_own_address_counts(tmp_path: Path) -> None:
     for id, port in ((1, 14001), (2, 14001), (3, CONTROLLERS)):
         plan = planned(controllers={"port": port})
         formatted(tmp_path, id, server=server_properties(plan, plan.node(id)))
-    memory = on_disk.reconstruct(tmp_path)
+    memory = reconstruction.reconstruct(tmp_path)
     assert memory is not None
     assert memory.voters == VOTERS | {"1": "localhost:14001", "2": "localhost:14002"}
 
@@ -92,7 +92,7 @@ def test_controllers_of_their_own_are_no_brokers(tmp_path: Path) -> None:
     plan = planned(brokers=1, controllers={"mode": "separate", "count": 1})
     for node in plan.nodes:
         formatted(tmp_path, node.id, server=server_properties(plan, node))
-    memory = on_disk.reconstruct(tmp_path)
+    memory = reconstruction.reconstruct(tmp_path)
     assert memory is not None and memory.brokers == (1,)
 
 
@@ -146,7 +146,7 @@ def test_a_node_that_does_not_tell_its_roles_is_told_by_its_id(tmp_path: Path) -
     plan = planned()
     text = server_properties(plan, plan.node(1))
     formatted(tmp_path, 1, server=text)
-    memory = on_disk.reconstruct(tmp_path)
+    memory = reconstruction.reconstruct(tmp_path)
     assert memory is not None and memory.brokers == (1, 2, 10_000)
 
 
@@ -155,9 +155,9 @@ def test_only_folders_of_nodes_count(tmp_path: Path) -> None:
     other = tmp_path / "node-old" / "log"
     other.mkdir(parents=True)
     (other / "meta.properties").write_text("cluster.id=x\n")
-    assert on_disk.stored_values(tmp_path, "cluster.id") == {"node-1": ID}
+    assert reconstruction.stored_values(tmp_path, "cluster.id") == {"node-1": ID}
     formatted(tmp_path, 2, cluster_id="")
-    assert on_disk.stored_values(tmp_path, "cluster.id") == {"node-1": ID}
+    assert reconstruction.stored_values(tmp_path, "cluster.id") == {"node-1": ID}
 
 
 def test_a_file_that_cannot_be_read_is_one_clear_error(tmp_path: Path) -> None:
@@ -165,5 +165,5 @@ def test_a_file_that_cannot_be_read_is_one_clear_error(tmp_path: Path) -> None:
     file = tmp_path / "node-1" / "server.properties"
     file.unlink()
     file.mkdir()
-    error = raised(EarshotError, on_disk.reconstruct, tmp_path)
+    error = raised(EarshotError, reconstruction.reconstruct, tmp_path)
     assert str(error) == f"{file}: cannot be read (Is a directory)"
