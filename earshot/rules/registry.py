@@ -55,6 +55,12 @@ class AppliedAt(StrEnum):
     """By the policy pack at the end, for all instances with the stack's resources."""
 
 
+_RESOURCES = {
+    "containers": {AppliedAt.CONTAINER, AppliedAt.CONTAINERS},
+    "EC2 instances": {AppliedAt.INSTANCE, AppliedAt.INSTANCES},
+}
+
+
 class Severity(StrEnum):
     """The default level of a finding."""
 
@@ -250,7 +256,14 @@ class Rule:
         places = ["to files by `earshot lint`"] if AppliedAt.FILE in self.applied_at else []
         if AppliedAt.PLAN in self.applied_at:
             places.append("to a stack's plan at the gate and by `earshot plan --check`")
-        return ", and ".join(places)
+        resources = [
+            name
+            for name, resource_places in _RESOURCES.items()
+            if resource_places & {*self.applied_at}
+        ]
+        if resources:
+            places.append(f"to {' and '.join(resources)} of a program by the policy pack")
+        return "; ".join(places)
 
     def finding(
         self,

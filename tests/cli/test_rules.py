@@ -26,7 +26,8 @@ def test_one_in_full_in_any_case(earshot: Earshot) -> None:
         "source": KL011.source,
         "severity": "error",
         "kafka": str(KL011.kafka),
-        "applied": "to a stack's plan at the gate and by `earshot plan --check`",
+        "applied": "to a stack's plan at the gate and by `earshot plan --check`; to containers "
+        "and EC2 instances of a program by the policy pack",
         "bad": EXAMPLE.bad,
         "good": EXAMPLE.good,
     }

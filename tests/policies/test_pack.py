@@ -11,6 +11,7 @@ from earshot_policies.pack import SINGLE_RULES, STACK_RULES, policies
 from earshot_pulumi.gate import GATE_TYPE, PROVIDER_TYPE
 from pulumi_policy import (
     EnforcementLevel,
+    Policy,
     PolicyResource,
     PolicyResourceOptions,
     StackValidationPolicy,
@@ -23,6 +24,7 @@ from earshot.listeners.model import ClusterPlan
 from earshot.listeners.terms import Protocol, Scope
 from earshot.placement.plan import NodeNames, plan
 from earshot.rules.evaluate import RULES
+from earshot.rules.registry import Rule
 from tests.config.read import read_local
 from tests.doubles.dns_server import dns_server
 from tests.policies.calls import UNKNOWN, Pack
@@ -152,15 +154,17 @@ def test_every_rule_has_policies_of_its_level() -> None:
         if rule not in SINGLE_RULES:
             assert rule.id.lower() not in by_name
             continue
-        policy = by_name[rule.id.lower()]
-        assert rule.title in policy.description
-        mandatory = policy.enforcement_level is EnforcementLevel.MANDATORY
-        assert mandatory == (rule.severity == "error")
+        has_level_of(rule, by_name[rule.id.lower()])
     for rule in STACK_RULES:
         policy = by_name[f"{rule.id.lower()}-stack"]
         assert isinstance(policy, StackValidationPolicy)
-        assert rule.title in policy.description
-        assert policy.enforcement_level is EnforcementLevel.MANDATORY
+        has_level_of(rule, policy)
+
+
+def has_level_of(rule: Rule, policy: Policy) -> None:
+    assert rule.title in policy.description
+    mandatory = policy.enforcement_level is EnforcementLevel.MANDATORY
+    assert mandatory == (rule.severity == "error"), policy.name
 
 
 def test_the_files_of_the_configuration_name_policies_and_the_strict_one_no_level() -> None:
