@@ -202,7 +202,10 @@ class Names:
         targets = _first_network_members(client, possible)
         if not targets:
             return Unknown(f"on which network of the client {host} is asked for first")
-        networks = list(dict.fromkeys(target.network or "the default bridge" for target in targets))
+        networks = dict.fromkeys(
+            f"network {target.network}" if target.network else "the default bridge"
+            for target in targets
+        )
         services = shortened(list(dict.fromkeys(target.service for target in targets)))
         return Resolution(targets, f"{host} is {services} on {', '.join(networks)}")
 
@@ -242,7 +245,7 @@ class Names:
             return UnresolvedName("the client has no network")
         where = [network.name for network in client.networks]
         return UnresolvedName(
-            f"nothing on {', '.join(where)} is called {host}"
+            f"nothing on network {', '.join(where)} is called {host}"
             if where
             else f"the default bridge of Docker has no names, so not {host}"
         )
@@ -267,7 +270,8 @@ class Names:
                 for net in holder.networks
                 if folded(host) in holder.names_on(net)
             ]
-            return UnresolvedName(f"{host} is known on {', '.join(dict.fromkeys(networks))} only")
+            names = ", ".join(dict.fromkeys(networks))
+            return UnresolvedName(f"{host} is known on network {names} only")
         return Unknown(f"what {host} means to other DNS servers")
 
     def _may_be_generated(self, host: str) -> bool:

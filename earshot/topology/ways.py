@@ -67,7 +67,7 @@ class Hop:
 
 
 Outcome = ReachedListener | Failure | Unknown
-NO_BROKER_IN_CLIENT = "it is the client itself, and no broker listens there"
+NO_BROKER_IN_CLIENT = "the address leads to the client itself, where no broker listens"
 
 
 @dataclass(frozen=True)

@@ -111,7 +111,7 @@ def test_processes_of_this_machine() -> None:
         ("this machine", "EXTERNAL"): (Answer.YES, ""),
         ("other machines", "INTERNAL"): (
             Answer.NO,
-            "it is the client itself, and no broker listens there",
+            "the address leads to the client itself, where no broker listens",
         ),
         ("other machines", "EXTERNAL"): (
             Answer.NO,

@@ -41,7 +41,7 @@ def test_the_first_step_has_to_fail_for_every_address() -> None:
     dead, good, open_end = Address("gone", 1), ADDRESS, Address("kafka.example.com", 9092)
     assert checked(ADDRESS, dead, Address("kafka", 1), Address("localhost", 9092)) == [
         (
-            "BROKERS leads to no broker (gone:1: nothing on net is called gone; "
+            "BROKERS leads to no broker (gone:1: nothing on network net is called gone; "
             "kafka:1: nothing listens at port 1 of kafka; "
             "localhost:9092: it is the client itself, and nothing listens at port 9092)"
         )
