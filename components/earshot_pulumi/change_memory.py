@@ -170,7 +170,7 @@ def check_renamed(name: str, state_resources: Mapping[str, Outputs]) -> None:
         return
     former_stack = former[0].removesuffix(own_suffix)
     raise EarshotError(
-        "nothing was touched: the stack was renamed",
+        "nothing was changed: the stack was renamed",
         observed=f"its state has the cluster {former[0]}, whose nodes and data have this name: the "
         f"update would make an empty cluster {name}, and delete {former[0]}",
         allowed=f"the name {former_stack}, which the stack had when the cluster was made",

@@ -82,7 +82,7 @@ def spec_at(
         or plan_aws(step_spec, root=root).plan != step
     ):
         raise EarshotError(
-            "nothing was touched: this change cannot be made in one update",
+            "nothing was changed: this change cannot be made in one update",
             observed="it needs several steps, and changes more than the listeners",
             remedy="change only the listeners first, and apply that",
         )

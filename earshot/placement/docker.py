@@ -182,7 +182,7 @@ def _check_step_ports(
                     allowed="ports that no listener has now; nodes of one host use consecutive "
                     "ports, beginning at each listener's `port`",
                     remedy="choose another `port` (or `published`) for the new listener; nothing "
-                    "was touched",
+                    "was changed",
                 )
 
 

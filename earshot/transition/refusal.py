@@ -205,7 +205,7 @@ def _voters(plan: ClusterPlan) -> dict[int, str]:
 
 def _refused(reason: str, remedy: str) -> EarshotError:
     return EarshotError(
-        "nothing was touched: running brokers cannot make this change",
+        "nothing was changed: running brokers cannot make this change",
         observed=reason,
         remedy=remedy,
     )

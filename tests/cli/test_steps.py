@@ -78,7 +78,7 @@ def test_listeners_that_run_already_or_are_unknown(project: Project, earshot: Ea
 def test_an_impossible_change_is_one_error(running: Project, earshot: Earshot) -> None:
     stack(running, REPL | {"port": 19092})
     error = earshot.refusal(AGAINST)
-    assert error.startswith("error: nothing was touched: running brokers cannot")
+    assert error.startswith("error: nothing was changed: running brokers cannot")
 
 
 @pytest.mark.parametrize("option", ["--format json", "--render all", "--check"])

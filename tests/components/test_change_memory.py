@@ -227,7 +227,7 @@ def test_a_renamed_stack_is_refused_before_its_cluster_is_made_again(
         module.check_renamed(name, state)
         return
     error = str(raised(EarshotError, module.check_renamed, name, state))
-    assert error.startswith("nothing was touched: the stack was renamed: its state has the cluster")
+    assert error.startswith("nothing was changed: the stack was renamed: its state has the cluster")
     assert f"`pulumi stack rename {former_stack}`" in error
 
 

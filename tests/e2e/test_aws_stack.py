@@ -77,7 +77,7 @@ def test_the_life_of_three_brokers_with_two_listeners(stack: Stack) -> None:
     assert stack.volumes() == volumes
 
     newest_state, refusal = stack.project.run("stack", "export"), put_back(stack, older_state)
-    assert "nothing was touched: the state of this stack does not match its nodes" in refusal
+    assert "nothing was changed: the state of this stack does not match its nodes" in refusal
     assert all(
         f"{name.removeprefix('test-')} on {id}" in refusal for name, id in ids(stack).items()
     )
@@ -239,7 +239,7 @@ def test_a_node_that_gives_up_stops_the_update_and_the_next_goes_on(stack: Stack
     for command, change, words in IN_NO_ORDER:
         stack.configure(cluster(3, heap="2g", **change, **settings))
         output = " ".join(stack.project.failed_output(command=command).split())
-        for word in ("nothing was touched", *words):
+        for word in ("nothing was changed", *words):
             assert word in output, output
         assert "map[" not in output
     assert ids(stack) == running_instances

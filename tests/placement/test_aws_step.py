@@ -52,7 +52,7 @@ def test_brokers_and_listeners_do_not_change_in_one_go() -> None:
     before = read_aws(brokers=3)
     wanted = read_aws(brokers=4, listeners=[REPL])
     assert str(raised(EarshotError, steps, before, wanted)) == (
-        "nothing was touched: this change cannot be made in one update: it needs several steps, "
+        "nothing was changed: this change cannot be made in one update: it needs several steps, "
         "and changes more than the listeners\n"
         "  fix: change only the listeners first, and apply that"
     )

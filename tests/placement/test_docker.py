@@ -180,7 +180,7 @@ def test_listeners_side_by_side_want_ports_of_their_own() -> None:
         "exist at the same time while listeners change\n"
         "  allowed: ports that no listener has now; nodes of one host use consecutive ports, "
         "beginning at each listener's `port`\n"
-        "  fix: choose another `port` (or `published`) for the new listener; nothing was touched"
+        "  fix: choose another `port` (or `published`) for the new listener; nothing was changed"
     )
 
 

@@ -260,7 +260,7 @@ def test_what_no_order_can_do_is_refused_with_the_way(
     wanted: ClusterPlan, reason: str, way: str
 ) -> None:
     assert str(raised(EarshotError, transition, BEFORE, wanted)) == (
-        f"nothing was touched: running brokers cannot make this change: {reason}\n  fix: {way}"
+        f"nothing was changed: running brokers cannot make this change: {reason}\n  fix: {way}"
     )
 
 
@@ -308,7 +308,7 @@ def test_security_is_refused_beside_security_settings_of_the_users_own(
 ) -> None:
     error = raised(EarshotError, transition, BEFORE.model_copy(update=changes), secured(BEFORE))
     assert str(error) == (
-        "nothing was touched: running brokers cannot make this change: `security` would be added "
+        "nothing was changed: running brokers cannot make this change: `security` would be added "
         f"while brokers run with the user's {shown}: those restarted first would not know "
         "which authorities the others trust\n"
         "  fix: stop the cluster first (`pulumi destroy`; data is kept)"
@@ -344,7 +344,7 @@ def test_an_authority_takes_over_once_all_trust_both() -> None:
         error = raised(EarshotError, transition, way[first], way[last])
         old, new = ((1, 1, 2, 2)[it] for it in (first, last))
         assert str(error) == (
-            "nothing was touched: running brokers cannot make this change: authority "
+            "nothing was changed: running brokers cannot make this change: authority "
             f"{new} would replace authority {old} in one step: nodes and clients that trust only "
             "one of them would refuse certificates of the other\n  fix: set "
             f"`security.tls.authorities` to [{old}, {new}] first, and give clients new files "

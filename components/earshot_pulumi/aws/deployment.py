@@ -119,7 +119,7 @@ def _check_unused(
     )
     if reasons := "; ".join(problems):
         raise EarshotError(
-            f"nothing was touched: {change.note}" if change.note else "nothing was touched",
+            f"nothing was changed: {change.note}" if change.note else "nothing was changed",
             observed=reasons,
         )
 

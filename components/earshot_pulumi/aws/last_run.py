@@ -85,7 +85,7 @@ def check_attached(stack: str, resources: Mapping[str, Outputs], ec2: AwsClient)
             f"{name} on {instance}" for name, instance in sorted(instance_of.items())
         )
         raise EarshotError(
-            "nothing was touched: the state of this stack does not match its nodes",
+            "nothing was changed: the state of this stack does not match its nodes",
             observed=f"nodes run on instances that are not in the state: {instances_text}",
             allowed="the state that the last update wrote",
             remedy="restore it (`pulumi stack export --version`, `pulumi stack import`); if an "
@@ -107,7 +107,7 @@ def check_volumes(spec: AwsSpec, remembered: LastRun) -> None:
     ]
     if remembered.served and (len(voters) - len(lost)) * 2 <= len(voters):
         raise EarshotError(
-            f"nothing was touched: {numbered('node', lost)} would start on blank volumes",
+            f"nothing was changed: {numbered('node', lost)} would start on blank volumes",
             observed=f"the state has no volume of these, of {len(voters)} voters in all: with "
             "blank volumes they would elect each other, and the cluster would forget its topics, "
             "users and records",
@@ -130,7 +130,7 @@ def placed(spec: AwsSpec, remembered: LastRun) -> AwsSpec:
         if spec.place is None:
             change, reason = "listeners for scope external", "these take `place: public`, and "
         raise EarshotError(
-            f"nothing was touched: {change}",
+            f"nothing was changed: {change}",
             observed=f"{reason}the brokers are in {remembered.place} subnets; in {planned_place} "
             "ones all would get other addresses and names at the same time, and the first "
             "restarted "

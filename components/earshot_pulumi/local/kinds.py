@@ -138,7 +138,7 @@ def _check_folder(root: Path, cluster_id: str | None) -> None:
     """Raises EarshotError if the state has a cluster whose data is not under ``root``."""
     if cluster_id and cluster_memory.recall(root) is None:
         raise EarshotError(
-            f"nothing was touched: data of cluster {cluster_id} in {root}",
+            f"nothing was changed: data of cluster {cluster_id} in {root}",
             observed="is gone, and the state of this stack has the cluster: the update would start "
             "an empty one",
             remedy="put the folder back from a copy, or run this in the checkout that has it; for "

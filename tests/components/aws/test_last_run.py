@@ -83,7 +83,7 @@ def test_another_place_is_refused_with_the_way_out(
     with pytest.raises(EarshotError) as caught:
         placed(read_aws(**settings), LastRun(place=place))
     message = str(caught.value)
-    assert f"nothing was touched: {text}" in message and f"allowed: `place: {place}`" in message
+    assert f"nothing was changed: {text}" in message and f"allowed: `place: {place}`" in message
     assert "`pulumi destroy`, then `pulumi up` with `place: " in message
 
 
@@ -114,7 +114,7 @@ def test_blank_volumes_must_not_outvote_those_with_data(
     with pytest.raises(EarshotError) as caught:
         check_volumes(spec, remembered)
     message = str(caught.value)
-    assert message.startswith(f"nothing was touched: {gone} would start on blank volumes")
+    assert message.startswith(f"nothing was changed: {gone} would start on blank volumes")
     assert "`volumes: {1: vol-...}`" in message
 
 
@@ -174,7 +174,7 @@ def test_nodes_on_the_instances_of_the_state_are_as_it_says(second: str | None) 
 def test_a_state_that_is_older_than_its_nodes_is_refused(resources: dict[str, Any]) -> None:
     with pytest.raises(EarshotError) as caught:
         check_attached("mine", resources, Interfaces("i-1", "i-3"))
-    assert caught.value.object.startswith("nothing was touched")
+    assert caught.value.object.startswith("nothing was changed")
     assert caught.value.observed.endswith("that are not in the state: broker-2 on i-3")
     assert caught.value.remedy is not None and "pulumi stack import" in caught.value.remedy
 

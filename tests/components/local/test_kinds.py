@@ -188,7 +188,7 @@ def test_a_cluster_of_the_state_whose_folder_is_gone_is_not_started_empty(
     # Pulumi compares resources in `destroy --target`, too, which must remain possible
     assert provider.differs(olds, news)
     assert str(raised(EarshotError, provider.update, olds, news)) == (
-        f"nothing was touched: data of cluster former in {root}: is gone, and the state of this "
+        f"nothing was changed: data of cluster former in {root}: is gone, and the state of this "
         "stack has the cluster: the update would start an empty one\n"
         "  fix: put the folder back from a copy, or run this in the checkout that has it; for an "
         "empty cluster instead, `pulumi destroy`, then the same command again"
