@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from earshot_pulumi.local import cluster_memory, expired
-from tests.components.local.test_quorum import planned
 
 from earshot.certificates.authority import Subject, issue, new_authority
 from tests.components.local.nodes import recorded_node
+from tests.components.local.test_cluster_memory import planned
 
 SETTINGS = """\
 inter.broker.listener.name=INTERNAL
