@@ -385,7 +385,7 @@ def test_a_voter_does_not_leave_the_metadata_in_another_volume(
         "name and Docker host (`names`, `hosts`), or remove the volume if its data is no longer "
         "needed"
     )
-    # `on_engines.problems` refuses other addresses of controllers while they run
+    # `engine_objects.problems` refuses other addresses of controllers while they run
     assert moved_problems(monkeypatch, before, target, listing="") == []
 
 
