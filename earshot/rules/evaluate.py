@@ -12,6 +12,7 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.listed import shortened
 from earshot.names.evidence import Evidence, EvidenceKind
 from earshot.rules.grouped import shape
+from earshot.rules.kl016_itself import unless_reported
 from earshot.rules.registry import AppliedAt, Finding, Rule
 
 
@@ -48,12 +49,13 @@ def evaluate(facts: ClusterFacts, rules: Iterable[Rule] = RULES) -> tuple[Findin
     Rules that do not apply to ``facts`` are skipped. A finding about a node in a container names
     the container.
     """
-    return tuple(
+    findings = (
         _with_container(facts, finding)
         for rule in rules
         if rule.applies(facts)
         for finding in rule.findings(facts)
     )
+    return unless_reported(tuple(findings))
 
 
 def _with_container(facts: ClusterFacts, finding: Finding) -> Finding:

@@ -5,6 +5,7 @@ Only containers on the networks of its broker could connect to it. Nothing there
 
 from collections.abc import Collection, Iterator
 
+from earshot.rules.kl016_itself import problem_of
 from earshot.rules.registry import Finding, Rule, Severity
 from earshot.topology.broker import Broker, Endpoint
 from earshot.topology.container import is_loopback
@@ -51,7 +52,9 @@ def _lost(deployment: Deployment, broker: Broker, endpoint: Endpoint) -> Trace |
     address = endpoint.advertised
     if address is None or is_loopback(endpoint.bind.host):
         return None
-    is_of_nodes = endpoint.name == broker.inter_broker and len([*deployment.members(broker)]) > 1
+    is_of_nodes = endpoint.name == broker.inter_broker and (
+        len([*deployment.members(broker)]) > 1 or bool(problem_of(deployment, broker, endpoint))
+    )
     if is_of_nodes or broker.container.published_at(endpoint.bind.port):
         return None  # KL016 and KL017 report it
     host, containers = address.host.lower(), deployment.containers.values()

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.address import Address
 from earshot.listeners.listed import by_key, shortened
-from earshot.rules import kl016_quorum
+from earshot.rules import kl016_itself, kl016_quorum
 from earshot.rules.registry import AppliedAt, Finding, Rule, Severity
 from earshot.topology.broker import Broker, Endpoint
 from earshot.topology.container import is_loopback
@@ -21,6 +21,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     yield from _ids(facts.deployment)
     yield from _shared_addresses(facts.deployment)
     yield from _between_brokers(facts.deployment)
+    yield from kl016_itself.check(facts.deployment, RULE)
     yield from kl016_quorum.check(facts.deployment, RULE)
 
 

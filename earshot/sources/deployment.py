@@ -324,6 +324,7 @@ def broker_of(service: Service) -> Broker:
         quorum_address=quorum_address(view),
         quorum_protocol=quorum_protocol(view),
         cluster_id=cluster_id(service) if roles else None,
+        has_zookeeper=settings.is_zookeeper,
         is_image_known=is_named and not service.is_built,
         switched_off=tuple(_switched_off(service)),
     )

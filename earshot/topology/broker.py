@@ -47,6 +47,8 @@ class Broker:
     """The security protocol of its connections to controllers."""
     cluster_id: str | None = None
     """The cluster id for which its image formats storage: "" is a random one, None unknown."""
+    has_zookeeper: bool = False
+    """Whether it uses ZooKeeper: as the controller, a broker then connects to itself as well."""
     is_kafka: bool = True
     """False if it only speaks Kafka's protocol and has no Kafka properties, as Redpanda."""
     is_image_known: bool = True

@@ -322,12 +322,12 @@ controller.quorum.voters=1@localhost:9093
 
 
 FIRST, SECOND = (
-    with_zookeeper(
+    kraft(
+        "PLAINTEXT://:9092,CONTROLLER://:19093",
         "PLAINTEXT://localhost:9092",
         name=f"kafka{id}",
-        image="apache/kafka:3.9.1",
         ports='"9092:9092", "9093"',
-        zookeeper=f"zookeeper{id}",
+        voters="1@localhost:19093",
     )
     for id in (1, 2)
 )
@@ -481,7 +481,7 @@ def test_of_a_large_file_so_many_lines_are_tried(
 def test_where_all_ports_are_published_none_is_left_for_another_listener() -> None:
     """Found by `make fuzz`."""
     ((_, _, is_only_way),) = reported(
-        with_zookeeper("PLAINTEXT://localhost:29092", ports='"1-65535:1-65535"')
+        kraft(PAIR, "PLAINTEXT://localhost:29092", ports='"1-65535:1-65535"')
     )
     assert not is_only_way
 
@@ -490,7 +490,7 @@ def test_where_all_ports_are_published_none_is_left_for_another_listener() -> No
 def test_where_thousands_of_ports_are_taken_twice_each_is_looked_up_once(last: int) -> None:
     """Found by `make fuzz`: it took minutes."""
     other = "  other: {image: other, ports: ['9092:9092']}\n"
-    kafka = with_zookeeper("PLAINTEXT://localhost:9092", ports=f'"1-{last}:1-{last}"')
+    kafka = kraft(PAIR, "PLAINTEXT://localhost:9092", ports=f'"1-{last}:1-{last}"')
     ((_, lines, is_only_way),) = reported(other, kafka)
     moved = [
         "kafka: ports: 65001:9092 in place of 9092:9092",
@@ -514,7 +514,7 @@ def test_no_line_leaves_a_published_port_without_a_listener(host: str, lines: li
 
 
 def test_lines_may_change_in_what_words_another_mistake_is_told() -> None:
-    kafka = with_zookeeper("PLAINTEXT://localhost:9092", ports='"9292:9092"')
+    kafka = kraft(PAIR, "PLAINTEXT://localhost:9092", ports='"9292:9092"')
     ui = client("kafka:9092", setting="KAFKA_BOOTSTRAP_SERVERS")
     lines = [lines for _, lines, _ in reported(kafka, ui)]
     assert lines[1] == [f"kafka: {ADVERTISED}: PLAINTEXT://localhost:9292"]
