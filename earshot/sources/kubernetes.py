@@ -197,6 +197,7 @@ def _service(resource: Resource) -> ClusterService:
         if text_in(spec, "type") == "ExternalName"
         else "",
         is_balanced=text_in(spec, "type") == "LoadBalancer",
+        is_for_outside=text_in(spec, "type") not in ("", "ClusterIP"),
         has_unready=text_in(spec, "publishNotReadyAddresses").lower() in ("true", "yes", "on")
         or HIDDEN in text_in(spec, "publishNotReadyAddresses")
         or text_in(as_map(as_map(resource.get("metadata")).get("annotations")), _UNREADY) == "true",

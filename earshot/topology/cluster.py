@@ -97,6 +97,8 @@ class ClusterService:
     """The target name of an `ExternalName` Service, which selects no pods."""
     is_balanced: bool = False
     """An external load balancer publishes its ports."""
+    is_for_outside: bool = False
+    """Its nodes or a load balancer publish its ports (`type`)."""
     has_unready: bool = False
     """It includes pods that are not ready (`publishNotReadyAddresses`)."""
     is_local_inside: bool = False

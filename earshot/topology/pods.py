@@ -261,11 +261,26 @@ class PodDeployment(Deployment):
                 return unknown_trace(address, fact)
             why = f"{host} is a Service of namespace {min(others)}, and the client is in "
             return unresolved_trace(address, why + namespace, f"{fact} in namespace {namespace}")
-        own = {name for pod in self.pods.values() for name in pod.own_names}
-        if not self.services or host not in own:
+        named_pods = [pod for pod in self._pod_ways.all if host in pod.own_names]
+        if not (self.services and named_pods):
             return unknown_trace(address, fact)
         why = f"no Service of the file is called {host}, and pods have no name but by one"
-        return unresolved_trace(address, why, fact)
+        if own_service := self._only_service(named_pods, namespace):
+            why += f" (that of {host} is {own_service.name})"
+        return unresolved_trace(address, why, "" if own_service else fact)
+
+    def _only_service(self, pods: Sequence[Pod], namespace: str) -> ClusterService | None:
+        """The Service by which other pods of ``namespace`` connect to ``pods``, so that another
+        file needs no second one for them; None without it.
+
+        Beside a headless Service and beside one for clients outside there often is a second one.
+        """
+        for service in self.services:
+            is_inside = service.has_address and not service.is_for_outside
+            selected = self._pod_ways.selected(service) if is_inside else ()
+            if service.namespace == namespace and all(pod in selected for pod in pods):
+                return service
+        return None
 
     def _full_pod_name(self, address: Address, host: str, namespace: str) -> Trace:
         """Traces a full name, or `POD.SERVICE` if that is not a name of the pod."""

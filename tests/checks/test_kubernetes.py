@@ -453,3 +453,46 @@ def test_clients_that_strimzi_makes(spec: str, problem: str) -> None:
     assert [line.startswith("KafkaConnect it") and problem in line for line in lines] == (
         [True] if problem else []
     )
+
+
+NAMED_PODS = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: stream}
+spec:
+  template:
+    metadata: {labels: {app: stream}}
+    spec:
+      hostname: stream-host
+      containers:
+        - name: kafka
+          image: confluentinc/cp-kafka:7.5.0
+          env:
+            - {name: KAFKA_ZOOKEEPER_CONNECT, value: "zookeeper:2181"}
+            - {name: KAFKA_ADVERTISED_LISTENERS, value: "PLAINTEXT://NAME:9092"}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: stream-svc}
+spec: {selector: {app: stream}, ports: [{port: 9092}]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "service", "severities"),
+    [
+        ("stream", "", ["error"]),
+        ("stream-host", "", ["error"]),
+        # beside these Services there often is one more, in another file
+        ("stream", "clusterIP: None, ", ["warning"]),
+        ("stream", "type: NodePort, ", ["warning"]),
+        ("stream", "type: LoadBalancer, ", ["warning"]),
+        ("stream-svc", "", []),
+        ("other", "", []),
+    ],
+)
+def test_pods_have_no_name_but_that_of_their_service(
+    name: str, service: str, severities: list[str]
+) -> None:
+    text = NAMED_PODS.replace("NAME", name).replace("selector:", f"{service}selector:")
+    assert [item.severity for item in mistakes(read(text))] == severities
