@@ -31,6 +31,7 @@ from earshot.rules.objections import known_objections
 from earshot.rules.registry import AppliedAt, Finding
 from earshot.sources.compose import Service
 from earshot.sources.deployment import brokers_among, deployment, settings_of, with_empty
+from earshot.sources.other_images import zookeeper_variable
 from earshot.sources.redpanda import advertised_listeners
 from earshot.topology.broker import Broker
 from earshot.topology.model import Deployment
@@ -130,12 +131,16 @@ def _lost_zookeepers(
         if service.name not in names:
             continue
         settings, container = settings_of(service), service.container
+        own_variable = zookeeper_variable(container)
         # an unknown image may contain a ZooKeeper
-        if container.unknown or container.family is Family.UNKNOWN:
+        if container.unknown or (container.family is Family.UNKNOWN and not own_variable):
             continue
         if settings.is_zookeeper:
             connect = settings.values[kl016_zookeeper.KEY]
-            for lost in kl016_zookeeper.lost_zookeeper(whole, service.name, connect, known):
+            variable = own_variable or kl016_zookeeper.KEY
+            for lost in kl016_zookeeper.lost_zookeeper(
+                whole, service.name, connect, known, variable=variable
+            ):
                 yield service.name, lost
 
 

@@ -54,12 +54,16 @@ def _has_own_settings(container: Container) -> bool:
 
 
 def lost_zookeeper(
-    deployment: Deployment, service: str, connect: str, ports: Mapping[str, int | None]
+    deployment: Deployment,
+    service: str,
+    connect: str,
+    ports: Mapping[str, int | None],
+    variable: str = KEY,
 ) -> Iterator[Finding]:
     """A finding if the broker ``service`` reaches no address of ``connect``.
 
-    ``ports`` are the file's `zookeepers`. A warning if the machine may have the name and the file
-    does not show every container of the broker's network.
+    ``ports`` are the file's `zookeepers`; ``variable`` is what sets ``connect``. A warning if the
+    machine may have the name and the file does not show every container of the broker's network.
     """
     servers = connect.strip().partition("/")[0]
     if not is_known(connect):
@@ -82,11 +86,11 @@ def lost_zookeeper(
     )
     failures = "; ".join(f"{address}: {reason}" for address, reason in reasons.items())
     yield RULE.finding(
-        f"{KEY} leads to no ZooKeeper ({failures})",
+        f"{variable} leads to no ZooKeeper ({failures})",
         f"a ZooKeeper that {service} reaches{f', such as {offers}' if offers else ''}",
         container=service,
         severity=None if certain else Severity.WARNING,
-        remedy=f"set {KEY} to {offers or 'the address of a ZooKeeper'}",
+        remedy=f"set {variable} to {offers or 'the address of a ZooKeeper'}",
         inputs=(KEY,),
         source="https://kafka.apache.org/39/documentation.html#brokerconfigs_zookeeper.connect",
     )

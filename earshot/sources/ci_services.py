@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from earshot.sources.bootstraps import is_client_setting
 from earshot.sources.compose import Service
 from earshot.sources.compose_ports import read_known_ports
-from earshot.sources.other_images import with_listeners
+from earshot.sources.other_images import with_derived
 from earshot.sources.pod_variables import Keys
 from earshot.sources.values import as_map, list_of
 from earshot.topology.container import HOST_NETWORK, Container, JoinedNetwork
@@ -92,7 +92,7 @@ def _github_service(key: str, section: Mapping[str, object]) -> Service:
         ),
         unknown=tuple(unknown),
     )
-    return Service(key, with_listeners(container))
+    return Service(key, with_derived(container))
 
 
 def _github_client(job: Mapping[str, object], env: Mapping[str, str]) -> Service:

@@ -39,7 +39,7 @@ from earshot.sources.compose_sections import (
     volumes_of,
     words_of,
 )
-from earshot.sources.other_images import with_listeners
+from earshot.sources.other_images import with_derived
 from earshot.sources.substitution import Variables, read_env_file, read_raw_env_file
 from earshot.sources.values import as_map
 from earshot.topology.container import (
@@ -254,7 +254,7 @@ class _Files(ComposeFiles):
         properties = self._first_read(properties_files, _is_of_broker)
         if self.lenient and not properties and any(may_be_configuration(to) for _, to in volumes):
             unknown.append(MOUNTED)
-        container = with_listeners(
+        container = with_derived(
             Container(
                 name=str(section.get("container_name") or name),
                 image=str(section.get("image") or ""),

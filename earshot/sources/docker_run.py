@@ -17,7 +17,7 @@ from earshot.listeners.images import repository_of
 from earshot.listeners.placeholders import is_known
 from earshot.sources.compose import Service
 from earshot.sources.compose_ports import read_known_ports
-from earshot.sources.other_images import with_listeners
+from earshot.sources.other_images import with_derived
 from earshot.sources.shell import COMPUTED, Command, Script
 from earshot.sources.substitution import Variables, read_env_file
 from earshot.topology.container import HOST_NETWORK, Container, JoinedNetwork
@@ -243,7 +243,7 @@ def _service(
         links=links,
     )
     entrypoint = options.get("entrypoint", [""])[-1].split()
-    return Service(name, with_listeners(container), (*entrypoint, *arguments))
+    return Service(name, with_derived(container), (*entrypoint, *arguments))
 
 
 def _plain(image: str) -> str:

@@ -1,8 +1,8 @@
-"""Images with their own variables for a broker's listeners.
+"""Images with their own variables for a broker's listeners and its ZooKeeper.
 
 Sources: `setup-and-run.sh` of lensesio/fast-data-dev (ADV_HOST), `docker-entrypoint.sh` in `kafka`
-of debezium/container-images (HOST_NAME, ADVERTISED_HOST_NAME, PORT), and `start-kafka.sh` of
-spotify/docker-kafka (ADVERTISED_HOST, ADVERTISED_PORT).
+of debezium/container-images (HOST_NAME, ADVERTISED_HOST_NAME, PORT, CLUSTER_ID, ZOOKEEPER_CONNECT),
+and `start-kafka.sh` of spotify/docker-kafka (ADVERTISED_HOST, ADVERTISED_PORT).
 """
 
 import re
@@ -20,17 +20,30 @@ _SPOTIFY = re.compile(r"(?:.*/)?spotify/kafka(?:proxy)?")
 _LIKE_A_BROKER = re.compile(r"(?:.*/)?(?:apache-)?kafka(?:-(?:kraft|server|broker|docker|alpine))?")
 
 
-def with_listeners(container: Container) -> Container:
+def with_derived(container: Container) -> Container:
     """``container`` with the Kafka variables that its image derives from its own."""
-    env, derived = container.env, _variables(container)
+    env, derived = dict(container.env), _listeners(container)
+    if variable := zookeeper_variable(container):
+        env["KAFKA_ZOOKEEPER_CONNECT"] = env[variable]
     if not derived or "KAFKA_ADVERTISED_LISTENERS" in env:
-        return container
+        return replace(container, env=env) if variable else container
     advertises_address = _DEBEZIUM.fullmatch(repository_of(container.image)) is not None
     advertises_address &= not (_HOSTS_OF_DEBEZIUM & set(env) or container.on_host_network)
     return replace(container, env={**derived, **env}, advertises_address=advertises_address)
 
 
-def _variables(container: Container) -> Mapping[str, str]:
+def zookeeper_variable(container: Container) -> str:
+    """The variable of its own with which the image is led to a ZooKeeper elsewhere, or empty.
+
+    debezium/kafka sets `zookeeper.connect` to it, whatever KAFKA_ZOOKEEPER_CONNECT contains. Links
+    of the default bridge may give it as well.
+    """
+    if not _DEBEZIUM.fullmatch(repository_of(container.image)) or "CLUSTER_ID" in container.env:
+        return ""
+    return "ZOOKEEPER_CONNECT" if container.env.get("ZOOKEEPER_CONNECT") else ""
+
+
+def _listeners(container: Container) -> Mapping[str, str]:
     env, image = container.env, repository_of(container.image)
     name = container.hostname or container.name
     if _LENSES.fullmatch(image):

@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 
 from earshot.sources.compose import Service
 from earshot.sources.compose_ports import read_known_ports
-from earshot.sources.other_images import with_listeners
+from earshot.sources.other_images import with_derived
 from earshot.topology.container import HOST_NETWORK, Container, JoinedNetwork
 
 Entries = Mapping[str, Sequence[str]]
@@ -80,7 +80,7 @@ def _service(unit: str, entries: Entries, pods: Mapping[str, Entries]) -> Servic
     )
     words = (*_last(entries, "Entrypoint").split(), *_last(entries, "Exec").split())
     is_built = _last(entries, "Image").endswith((".build", ".image"))
-    return Service(name, with_listeners(container), words, is_built=is_built)
+    return Service(name, with_derived(container), words, is_built=is_built)
 
 
 def _entries(text: str, section: str) -> Entries:

@@ -209,7 +209,7 @@ NODES = "{type: NodePort, selector: {app: broker}, ports: [{port: 9092, nodePort
     [
         (INSIDE, "events:9092", 9092, ""),
         (INSIDE, "localhost:9092", 9092, "error"),
-        (INSIDE, "broker:9092", 9092, "warning"),
+        (INSIDE, "broker:9092", 9092, "error"),
         (INSIDE, "broker.other.example.com:9092", 9092, ""),
         (INSIDE, "unseen:9092", 9092, ""),
         (INSIDE.replace("app: broker", "app: other"), "localhost:9092", 9092, ""),

@@ -158,3 +158,43 @@ def test_a_zookeeper_on_another_network() -> None:
         more="networks: {a: {}, b: {}}",
     )
     assert rule == "KL016" and "zk:2181" in observed
+
+
+DEBEZIUM = """services:
+  zk: {{image: "zookeeper:3.8"}}
+  kafka:
+    image: {image}
+    environment: {{{variables}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("variables", "reason"),
+    [
+        ("ZOOKEEPER_CONNECT: zk:2181", ""),
+        (
+            "ZOOKEEPER_CONNECT: zk:2182",
+            "zk:2182: ZooKeeper of zk listens at port 2181",
+        ),
+        (  # the image sets `zookeeper.connect` to its own variable
+            "ZOOKEEPER_CONNECT: localhost:2181, KAFKA_ZOOKEEPER_CONNECT: zk:2181",
+            "localhost:2181: it is the client itself, and nothing listens at port 2181",
+        ),
+        ("ZOOKEEPER_CONNECT: localhost:2181, CLUSTER_ID: 5Yr1SIgYQz-b-dgRabWx4g", ""),
+        ("KAFKA_ZOOKEEPER_CONNECT: localhost:2181", ""),  # a link may give ZOOKEEPER_CONNECT
+    ],
+)
+def test_the_own_variable_of_debezium(variables: str, reason: str) -> None:
+    found = mistakes(services(DEBEZIUM.format(image="debezium/kafka:1.9", variables=variables)))
+    assert [(finding.observed, finding.remedy) for finding in found] == (
+        [
+            (
+                f"ZOOKEEPER_CONNECT leads to no ZooKeeper ({reason})",
+                "set ZOOKEEPER_CONNECT to zk:2181",
+            )
+        ]
+        if reason
+        else []
+    )
+    other = DEBEZIUM.format(image="example/kafka:1", variables=variables)
+    assert mistakes(services(other)) == ()
