@@ -11,62 +11,75 @@ from pathlib import Path
 
 from earshot.checks.deployment import advice_on_services, mistakes
 from earshot.lint.model import FileOptions, FileReport, Mistake, Place
-from earshot.lint.places import at_paths
+from earshot.lint.places import at_paths, in_command
 from earshot.listeners.images import spellings
+from earshot.listeners.placeholders import is_known
 from earshot.rules.registry import Finding
 from earshot.sources.bootstraps import bootstraps_alone
-from earshot.sources.ci_services import JOB, CiJob, github_jobs, gitlab_jobs
+from earshot.sources.ci_services import JOB, CiJob, github_jobs, gitlab_jobs, without_host
+from earshot.sources.ci_steps import started_by
 from earshot.sources.compose import Service
 from earshot.sources.deployment import brokers_among, deployment
+from earshot.sources.docker_run import Started
 from earshot.sources.drop_ins import UNIT_ENDINGS, drop_ins
 from earshot.sources.files import text_of
 from earshot.sources.open_listeners import open_listeners
 from earshot.sources.pod_variables import Keys
 from earshot.sources.quadlet import merged_text, name_of, read_units
 from earshot.sources.redpanda import redpanda_among
+from earshot.sources.values import as_map
 from earshot.topology.container import is_loopback
 from earshot.topology.model import Deployment
 
 _NO_BROKER = ("no service of it is known to run a Kafka broker",)
+_NO_BROKER_IN_JOBS = "no service and no command of its jobs is known to start a Kafka broker"
 _COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _COMMA = re.compile(r",(\s*[}\]])")
 
 
 def is_workflow(name: str, document: object) -> bool:
     """True if a YAML file of this name and content is a GitHub workflow or a GitLab CI file."""
-    return ".gitlab-ci" in name or bool(github_jobs(document))
+    jobs = as_map(as_map(document).get("jobs")).values()
+    return ".gitlab-ci" in name or any({"steps", "services"} & as_map(job).keys() for job in jobs)
 
 
 def check_workflow(text: str, file_name: str, document: object, options: FileOptions) -> FileReport:
     """Checks the services of each job."""
     is_gitlab = ".gitlab-ci" in Path(file_name).name
     jobs = gitlab_jobs(document) if is_gitlab else github_jobs(document)
+    lines = text.splitlines()
     findings_by_place: dict[tuple[str, Keys], tuple[Finding, list[Keys]]] = {}
+    in_commands: list[Mistake] = []
+    not_read: list[str] = []
     unchecked: list[str] = []
     open_ends: list[str] = []
     has_broker = False
     for job in jobs:
-        services = _with_release(job.services, options)
-        # in GitLab CI with Kubernetes all services of a job have one loopback
-        is_alone = not is_gitlab and bootstraps_alone(services)
-        if not (is_alone or _has_broker(services)):
-            continue
-        has_broker = True
-        findings = mistakes(services)
-        for finding in (*findings, *advice_on_services(services, findings)):
-            paths = list(_paths(job, finding))
-            findings_by_place.setdefault((finding.line, paths[0]), (finding, paths))
-        unchecked += (
-            f"job {job.name}, service {service.name}: {setting} could not be read"
-            for service in services
-            for setting in service.container.unknown
-        )
-        unchecked += _unusable_brokers(job.name, deployment(services))
-        open_ends += (
-            f"job {job.name}, service {name}: {reason}" for name, reason in open_listeners(services)
-        )
+        started = started_by(job.scripts, text, file_name)
+        commands = {container.service.name: container for container in started.containers}
+        not_read += (f"job {job.name}, {reason}" for reason in started.not_read)
+        for group in _groups(job, started, is_gitlab=is_gitlab):
+            services = _with_release(group, options)
+            # in GitLab CI with Kubernetes all services of a job have one loopback
+            is_alone = not (is_gitlab or started.not_read) and bootstraps_alone(services)
+            if not (is_alone or _has_broker(services)):
+                continue
+            has_broker = True
+            findings = mistakes(services)
+            for finding in (*findings, *advice_on_services(services, findings)):
+                if command := commands.get(finding.container):
+                    place = in_command(lines, file_name, command, finding)
+                    in_commands.append(Mistake(finding, place))
+                    continue
+                paths = list(_paths(job, finding))
+                findings_by_place.setdefault((finding.line, paths[0]), (finding, paths))
+            unchecked += _unknown(job, services)
+            open_ends += (
+                f"job {job.name}, service {name}: {reason}"
+                for name, reason in open_listeners(services)
+            )
     if not has_broker:
-        return FileReport(file_name, "", unchecked=_NO_BROKER)
+        return FileReport(file_name, "", unchecked=(*not_read, _NO_BROKER_IN_JOBS))
     placed_mistakes = tuple(
         Mistake(finding, place)
         for finding, place in at_paths(text, file_name, findings_by_place.values())
@@ -75,10 +88,39 @@ def check_workflow(text: str, file_name: str, document: object, options: FileOpt
     return FileReport(
         file_name,
         kind,
-        placed_mistakes,
-        tuple(dict.fromkeys(unchecked)),
+        (*placed_mistakes, *in_commands),
+        tuple(dict.fromkeys([*not_read, *unchecked])),
         open_listeners=tuple(dict.fromkeys(open_ends)),
     )
+
+
+def _groups(job: CiJob, started: Started, *, is_gitlab: bool) -> Iterator[tuple[Service, ...]]:
+    """The containers of a job that one engine runs, with the job's own commands.
+
+    On GitLab a job may use an engine elsewhere (`docker:dind`): whether its commands reach the
+    containers that they start is unknown.
+    """
+    containers = tuple(container.service for container in started.containers)
+    if is_gitlab:
+        yield job.services
+        yield containers
+    else:
+        services = job.services
+        names = [joined.name for service in containers for joined in service.container.networks]
+        if started.not_read or not all(map(is_known, names)):  # it may be the job's network
+            services = tuple(
+                replace(service, container=replace(service.container, open_networks=True))
+                for service in services
+            )
+        is_boxed = any(service.name == JOB for service in services)
+        yield (*services, *(without_host(containers) if is_boxed else containers))
+
+
+def _unknown(job: CiJob, services: Sequence[Service]) -> Iterator[str]:
+    for service in services:
+        for setting in service.container.unknown:
+            yield f"job {job.name}, service {service.name}: {setting} could not be read"
+    yield from _unusable_brokers(job.name, deployment(services))
 
 
 def _unusable_brokers(job: str, job_deployment: Deployment) -> Iterator[str]:

@@ -12,6 +12,7 @@ from earshot.facts.settings import is_broker_configuration
 from earshot.listeners.images import is_broker
 from earshot.listeners.properties import read_properties
 from earshot.sources.files import PROPERTIES
+from earshot.sources.recipes import is_recipe_file
 from earshot.sources.substitution import is_env_file
 
 YAML = (".yml", ".yaml")
@@ -50,6 +51,8 @@ def by_name(name: str) -> Form | None:
     if stem in DEVELOPMENT_CONTAINERS:
         return Form.DEVELOPMENT_CONTAINER
     if stem.endswith(SCRIPTS):
+        return Form.SCRIPT
+    if is_recipe_file(stem):
         return Form.SCRIPT
     return Form.YAML if stem.endswith(YAML) else None
 

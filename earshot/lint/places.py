@@ -14,7 +14,10 @@ from earshot.rules.registry import Finding
 from earshot.yaml_reading.document import yaml_nodes, yaml_nodes_of_documents
 from earshot.yaml_reading.tags import key_text
 
+_OPTIONS = {"ports": ("-p", "--publish"), "command": (), "networks": ("--network", "--net")}
+
 if TYPE_CHECKING:
+    from earshot.sources.docker_run import StartedContainer
     from earshot.sources.pod_variables import Keys
     from earshot.sources.workloads import PodContainer
 
@@ -59,6 +62,37 @@ def _last_line(text: str, file_name: str, names: Collection[str]) -> Place:
         if re.split(r"[=:\s]", assignment, maxsplit=1)[0] in names:
             place = Place(file_name, number, len(line.rstrip()) - len(assignment) + 1)
     return place
+
+
+def in_lines(
+    lines: Sequence[str], file_name: str, numbers: tuple[int, int], marks: Iterable[str]
+) -> Place:
+    """The first of ``marks`` in the lines of these ``numbers`` (first and last), else the first."""
+    first, last = numbers
+    for mark in marks:
+        for number in range(first, min(last, len(lines)) + 1):
+            if mark in lines[number - 1]:
+                return Place(file_name, number, lines[number - 1].index(mark) + 1)
+    line = lines[first - 1]
+    return Place(file_name, first, len(line) - len(line.lstrip()) + 1)
+
+
+def in_command(
+    lines: Sequence[str], file_name: str, container: StartedContainer | None, finding: Finding
+) -> Place:
+    """The line of `docker run` with the variable or option of ``finding``, else its first line."""
+    if container is None:
+        return Place(file_name)
+    marks = _marks(finding, container)
+    return in_lines(lines, file_name, (container.line, container.last_line), marks)
+
+
+def _marks(finding: Finding, container: StartedContainer) -> Iterator[str]:
+    for name in finding.inputs:
+        yield from (f"{spelling}=" for spelling in spellings(name))
+        yield from (f"{option}{end}" for option in _OPTIONS.get(name, ()) for end in (" ", "="))
+        if name == "image":
+            yield container.service.container.image
 
 
 def at_paths(

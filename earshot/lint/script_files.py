@@ -2,7 +2,7 @@
 
 import contextlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,22 +10,21 @@ from earshot.checks.deployment import advice_on_services, has_refused_client, mi
 from earshot.errors import EarshotError
 from earshot.lint import other_files
 from earshot.lint.compose_files import check_compose
-from earshot.lint.model import FileOptions, FileReport, Mistake, Place
-from earshot.listeners.images import spellings
-from earshot.rules.registry import Finding
+from earshot.lint.model import FileOptions, FileReport, Mistake
+from earshot.lint.places import in_command
 from earshot.sources.bootstraps import bootstraps_alone
 from earshot.sources.compose import is_compose
 from earshot.sources.deployment import brokers_among
-from earshot.sources.docker_run import StartedContainer, started_containers
+from earshot.sources.docker_run import started_containers
 from earshot.sources.files import beside
 from earshot.sources.open_listeners import open_listeners
+from earshot.sources.recipes import in_shell_form, with_alternatives
 from earshot.sources.redpanda import redpanda_among
 from earshot.sources.shell import Script, read_script, syntax_of
 
 _NO_BROKER = "starts no container that is known to run a Kafka broker"
 _SERVICES = re.compile(r"^services:", re.MULTILINE)
 _RUN = re.compile(r"\b(?:run|create)\b")
-_OPTIONS = {"ports": ("-p", "--publish"), "command": (), "networks": ("--network", "--net")}
 
 
 def check_script(text: str, file: Path, options: FileOptions, *, is_boot: bool) -> FileReport:
@@ -33,7 +32,7 @@ def check_script(text: str, file: Path, options: FileOptions, *, is_boot: bool) 
 
     If it ``is_boot``, it may be the user data of an instance, which may write properties.
     """
-    script = read_script(text, syntax_of(file.name))
+    script = read_script(in_shell_form(text, file.name), syntax_of(file.name))
     reports = [_containers(script, text, file, options)] if _RUN.search(text) else []
     reports += _compose_files(script, file, options)
     checked = [report for report in reports if report.kind]
@@ -68,6 +67,7 @@ def _containers(script: Script, text: str, file: Path, options: FileOptions) -> 
     """Checks the containers that a script starts; the report has no kind if none is a broker."""
     file_name = str(file)
     started = started_containers(script, beside(file))
+    started = replace(started, containers=with_alternatives(started.containers, text, file.name))
     services = tuple(replace(service, release=options.release) for service in started.services)
     is_alone = not started.not_read and (bootstraps_alone(services) or has_refused_client(services))
     if not (is_alone or brokers_among(services) or redpanda_among(services)):
@@ -76,7 +76,7 @@ def _containers(script: Script, text: str, file: Path, options: FileOptions) -> 
     lines = text.splitlines()
     containers = {container.service.name: container for container in started.containers}
     placed_mistakes = tuple(
-        Mistake(finding, _place(lines, file_name, containers.get(finding.container), finding))
+        Mistake(finding, in_command(lines, file_name, containers.get(finding.container), finding))
         for finding in (*findings, *advice_on_services(services, findings))
     )
     unknown = [
@@ -92,27 +92,3 @@ def _containers(script: Script, text: str, file: Path, options: FileOptions) -> 
         (*started.not_read, *unknown),
         open_listeners=open_ends,
     )
-
-
-def _place(
-    lines: Sequence[str], file_name: str, container: StartedContainer | None, finding: Finding
-) -> Place:
-    """The line of the command with the variable or option of ``finding``, else its first line."""
-    if container is None:
-        return Place(file_name)
-    numbers = range(container.line, container.last_line + 1)
-    for mark in _marks(finding, container):
-        for number in numbers:
-            line = lines[number - 1] if number <= len(lines) else ""
-            if mark in line:
-                return Place(file_name, number, line.index(mark) + 1)
-    first = lines[container.line - 1]
-    return Place(file_name, container.line, len(first) - len(first.lstrip()) + 1)
-
-
-def _marks(finding: Finding, container: StartedContainer) -> Iterator[str]:
-    for name in finding.inputs:
-        yield from (f"{spelling}=" for spelling in spellings(name))
-        yield from (f"{option}{end}" for option in _OPTIONS.get(name, ()) for end in (" ", "="))
-        if name == "image":
-            yield container.service.container.image

@@ -11,9 +11,10 @@ https://docs.gitlab.com/ci/services/.
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from earshot.listeners.placeholders import is_known
 from earshot.sources.bootstraps import is_client_setting
 from earshot.sources.compose import Service
 from earshot.sources.compose_ports import read_known_ports
@@ -30,6 +31,9 @@ JOB = "job"
 _NETWORK = "the job's network"
 _ELSEWHERE = re.compile(r"\b(?:docker|podman|kubectl|ssh|nerdctl)\b")
 """Commands that run others elsewhere."""
+_ENGINE = re.compile(
+    r"\b(?:docker|podman|nerdctl)\s+(?:container\s+|network\s+|pod\s+)?(?:run|create|connect)\b"
+)
 _OWN_KEYS = frozenset(
     {"default", "include", "stages", "variables", "workflow", "image", "services", "cache", "spec"}
 )
@@ -40,38 +44,58 @@ _OWN_KEYS = frozenset(
 class CiJob:
     """One job: its containers, and the place of each container's section in the file.
 
-    ``variables`` are the places of variables that the sections inherit.
+    ``variables`` are the places of variables that the sections inherit. ``scripts`` are the places
+    of its commands that use an engine, each with the variables of its environment.
     """
 
     name: str
     services: tuple[Service, ...]
     places: Mapping[str, Keys]
     variables: tuple[Keys, ...] = ()
+    scripts: tuple[tuple[Keys, Mapping[str, str]], ...] = ()
 
 
 def github_jobs(document: object) -> tuple[CiJob, ...]:
-    """The jobs with services of a workflow; empty for other documents."""
+    """The jobs of a workflow that have services or use an engine; empty for other documents."""
     workflow = as_map(document)
     return tuple(
         _github_job(name, as_map(job), _texts(workflow.get("env")))
         for name, job in as_map(workflow.get("jobs")).items()
         if isinstance(as_map(job).get("services"), Mapping)
+        or any(
+            uses_engine(step.get("run")) for step in map(as_map, list_of(as_map(job).get("steps")))
+        )
     )
+
+
+def uses_engine(commands: object) -> bool:
+    """Whether a text of commands starts containers, or creates networks for them."""
+    return isinstance(commands, str) and bool(_ENGINE.search(commands))
 
 
 def _github_job(name: str, job: Mapping[str, object], env: Mapping[str, str]) -> CiJob:
     path: Keys = (0, "jobs", name, "services")
-    sections = as_map(job["services"])
+    sections = as_map(job.get("services"))
     services = [_github_service(key, _section(section)) for key, section in sections.items()]
-    if job.get("container"):  # the job's commands run in it, and nothing else on the machine
-        services = [
-            replace(service, container=replace(service.container, published=()))
-            for service in services
-        ]
+    if job.get("container"):
+        services = [*without_host(services)]
     places = {service.name: (*path, service.name) for service in services}
-    client = _github_client(job, {**env, **_texts(job.get("env"))})
+    job_env = {**env, **_texts(job.get("env"))}
+    client = _github_client(job, job_env)
     places[client.name] = (0, "jobs", name)
-    return CiJob(name, (*services, client), places, ((0, "jobs", name), (0,)))
+    scripts: list[tuple[Keys, Mapping[str, str]]] = [
+        ((0, "jobs", name, "steps", i, "run"), _known({**job_env, **_texts(step.get("env"))}))
+        for i, step in enumerate(map(as_map, list_of(job.get("steps"))))
+        if uses_engine(step.get("run")) and not str(step.get("shell")).startswith("python")
+    ]
+    variables: tuple[Keys, ...] = ((0, "jobs", name), (0,))
+    return CiJob(name, (*services, client), places, variables, tuple(scripts))
+
+
+def without_host(services: Iterable[Service]) -> Iterator[Service]:
+    """Services of a job whose commands run in a container, so that none runs on the machine."""
+    for service in services:
+        yield replace(service, container=replace(service.container, published=()))
 
 
 def _github_service(key: str, section: Mapping[str, object]) -> Service:
@@ -132,7 +156,9 @@ def gitlab_jobs(document: object) -> tuple[CiJob, ...]:
             continue
         services = job.get("services", common)
         if not isinstance(services, list):
-            continue
+            if not any(uses_engine(text) for _, text in _scripts(name, job)):
+                continue
+            services = []
         path: Keys = (0, name, "services") if "services" in job else (0, "services")
         jobs.append(_gitlab_job(name, job, services, path, configuration.get("variables")))
     return tuple(jobs)
@@ -162,13 +188,29 @@ def _gitlab_job(
         if service.name and service.name not in places:
             services.append(service)
             places[service.name] = (*path, i)
-    scripts = (job.get("before_script"), job.get("script"))
-    words = [word for script in scripts for line in _list(script) for word in _commands(line)]
+    scripts = tuple(_scripts(name, job))
+    words = [word for _, text in scripts for word in _commands(text)]
     client_env = {key: value for key, value in env.items() if is_client_setting(key)}
     network = JoinedNetwork(_NETWORK)
     client = Container(JOB, networks=(network,), env=client_env, open_networks=has_unknown_names)
     places[JOB] = (0, name)
-    return CiJob(name, (*services, Service(JOB, client, tuple(words))), places, ((0, name), (0,)))
+    return CiJob(
+        name,
+        (*services, Service(JOB, client, tuple(words))),
+        places,
+        ((0, name), (0,)),
+        tuple((at, _known(env)) for at, text in scripts if uses_engine(text)),
+    )
+
+
+def _scripts(name: str, job: Mapping[str, object]) -> Iterator[tuple[Keys, str]]:
+    """The commands of a job with their places."""
+    for key in ("before_script", "script"):
+        script = job.get(key)
+        if isinstance(script, list):
+            yield from (((0, name, key, i), str(text)) for i, text in enumerate(script))
+        elif script:
+            yield (0, name, key), str(script)
 
 
 def _gitlab_service(
@@ -192,7 +234,7 @@ def _gitlab_service(
 
 def _commands(text: str) -> Iterator[str]:
     """The words of a script, without lines that run something elsewhere."""
-    for line in text.splitlines():
+    for line in text.replace("\\\n", " ").splitlines():
         if not (_ELSEWHERE.search(line) or line.lstrip().startswith("#")):
             yield from line.split()
 
@@ -217,6 +259,11 @@ def _options(text: str) -> Mapping[str, tuple[str, ...]]:
 def _section(value: object) -> Mapping[str, object]:
     """A section; a text is the name of an image."""
     return {"image": value} if isinstance(value, str) else as_map(value)
+
+
+def _known(env: Mapping[str, str]) -> dict[str, str]:
+    """The variables whose values contain no expression and no other variable."""
+    return {name: value for name, value in env.items() if is_known(value)}
 
 
 def _texts(value: object) -> dict[str, str]:

@@ -28,6 +28,7 @@ _BEFORE_COMMAND = frozenset(
 )
 _WRAPPERS = frozenset({"sudo", "exec", "command", "nohup", "winpty", "eval"})
 _ENDS = "\n;|&()"
+_NO_VARIABLES: Mapping[str, str] = {}
 
 
 class Syntax(Enum):
@@ -79,10 +80,15 @@ class Script:
     """The variables that it assigns one value."""
 
 
-def read_script(text: str, syntax: Syntax = Syntax.POSIX) -> Script:
-    """The commands of ``text``. A variable that is assigned two different values is unknown."""
+def read_script(
+    text: str, syntax: Syntax = Syntax.POSIX, environment: Mapping[str, str] = _NO_VARIABLES
+) -> Script:
+    """The commands of ``text``. A variable that is assigned two different values is unknown.
+
+    ``environment`` has the variables that are set before.
+    """
     text = _in_posix_form(text, syntax)
-    assigned: dict[str, str | None] = {}
+    assigned: dict[str, str | None] = dict(environment)
     for command in _Lexer(text, {}).read():
         for word in _assignments(command.words):
             match = _ASSIGNMENT.fullmatch(word)

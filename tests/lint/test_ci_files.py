@@ -59,6 +59,10 @@ IN_CONTAINER = "    container: python:3.13\n    env: {KAFKA_BROKERS: 'kafka:9092
 ON_MACHINE = "        env: {KAFKA_BROKERS: 'localhost:9092'}\n"
 
 
+OTHER_CONTAINER = """      - run: |
+          docker run --network $NET edenhill/kcat:1.7.1 \\
+            -b kafka:9092 -L
+"""
 INSIDE = "      - run: docker exec kafka kafka-topics.sh --bootstrap-server kafka:9092 --list\n"
 
 
@@ -77,12 +81,93 @@ INSIDE = "      - run: docker exec kafka kafka-topics.sh --bootstrap-server kafk
         (github("localhost:9092", ports="9192:9092"), ["KL017"]),
         # a step that works inside another container is no client
         (github("localhost:9092", step=INSIDE), []),
+        (github("kafka:9092", ports="9999:9999", step=OTHER_CONTAINER), []),
         # an expression is not known
         (github("${{ matrix.host }}:9092", step=ON_MACHINE), []),
     ],
 )
 def test_a_github_workflow(tmp_path: Path, text: str, rules: list[str]) -> None:
     assert checked(tmp_path, ".github/workflows/test.yml", text) == ("GitHub workflow", rules)
+
+
+def run(advertised: str, options: str = "-p 9092:9092", mark: str = "|") -> str:
+    """A step that starts a broker; one word of the variables a line."""
+    end = "" if mark == ">" else " \\"
+    variables = KRAFT | {"KAFKA_ADVERTISED_LISTENERS": f"PLAINTEXT://{advertised}"}
+    words = [f"-e {name}={value}{end}" for name, value in variables.items()]
+    command = [f"docker run -d --name kafka {options}{end}", *words, "apache/kafka:4.1.1"]
+    return f"      - run: {mark}\n" + "".join(f"          {line}\n" for line in command)
+
+
+def steps(*texts: str, job: str = "") -> str:
+    return f"on: push\njobs:\n  test:\n{job}    steps:\n{''.join(texts)}"
+
+
+NET = "      - run: docker network create net\n"
+CLIENT_ON_NET = "      - run: docker run --network net edenhill/kcat:1.7.1 -b kafka:9092 -L\n"
+ENV = "    env: {PORT: 9093}\n"
+MAKE = "      - run: make test\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "rules"),
+    [
+        (steps(run("localhost:9092"), MAKE, ON_MACHINE), []),
+        (steps(run("kafka:9092"), MAKE, ON_MACHINE), ["KL015", "KL017"]),
+        (steps(run("kafka:9092", mark=">"), MAKE, ON_MACHINE), ["KL015", "KL017"]),
+        (steps(run("localhost:9092", "-p $PORT:9092"), job=ENV), ["KL017"]),
+        (steps(run("localhost:9092", "-p ${{ matrix.port }}:9092"), job=ENV), []),
+        (steps(run("localhost:9092", "--network host"), MAKE, ON_MACHINE), []),
+        # a network of another step
+        (steps(NET, run("localhost:9092", "--network net"), CLIENT_ON_NET), ["KL015"]),
+        (steps(NET, run("kafka:9092", "--network net"), CLIENT_ON_NET), []),
+        # the network may be that of the job's container
+        (steps(run("kafka:9092", "--network ${{ job.container.network }}"), job=IN_CONTAINER), []),
+        (steps(run("localhost:9092"), job=IN_CONTAINER), ["KL015"]),
+    ],
+)
+def test_containers_that_steps_start(tmp_path: Path, text: str, rules: list[str]) -> None:
+    assert checked(tmp_path, ".github/workflows/test.yml", text) == ("GitHub workflow", rules)
+
+
+@pytest.mark.parametrize("mark", ["|", ">"])
+def test_a_mistake_in_a_step_is_placed_at_its_line(tmp_path: Path, mark: str) -> None:
+    text = steps(MAKE, run("localhost:9093", mark=mark))
+    (mistake,) = check(write(tmp_path, "test.yml", text), {}).mistakes
+    (line,) = (n for n, line in enumerate(text.splitlines(), 1) if "ADVERTISED" in line)
+    assert (mistake.place.line, mistake.place.column) == (line, 14)
+
+
+def test_a_container_that_is_started_in_a_loop_is_named(tmp_path: Path) -> None:
+    loop = "      - run: for i in 1 2; do docker run -p 909$i:9092 apache/kafka:4.1.1; done\n"
+    report = check(write(tmp_path, "test.yml", steps(loop)), {})
+    assert report.kind == "" and "job test, line 5: apache/kafka:4.1.1 is started in a loop" in (
+        report.unchecked
+    )
+
+
+IN_SCRIPT = f"""test:
+  services: [docker:dind]
+  script:
+{run("HOST:9092", "--network net", "X").replace("      - run: X", "    - >").replace(chr(92), "")}
+    - docker run --network net edenhill/kcat:1.7.1 -b kafka:9092 -L
+    - kafka-topics.sh --bootstrap-server docker:9092 --list
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "rules"),
+    [
+        (IN_SCRIPT.replace("HOST", "kafka"), []),
+        (IN_SCRIPT.replace("HOST", "localhost"), ["KL015"]),
+        (IN_SCRIPT.replace("HOST", "localhost").replace("  services: [docker:dind]\n", ""),
+         ["KL015"]),
+    ],
+)  # fmt: skip
+def test_containers_that_a_script_of_gitlab_starts(
+    tmp_path: Path, text: str, rules: list[str]
+) -> None:
+    assert checked(tmp_path, ".gitlab-ci.yml", text) == ("GitLab CI", rules)
 
 
 ZOOKEEPER_JOB = """on: push

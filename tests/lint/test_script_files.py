@@ -238,7 +238,36 @@ def test_a_compose_file_that_a_script_writes_is_checked(
     assert [mistake.place.line for mistake in report.mistakes] == [12] * len(expected)
 
 
+def recipe(command: str, target: str = "kafka") -> str:
+    return f"{target}:\n" + "".join(f"\t{line}\n" for line in f"@{command}".splitlines())
+
+
+OTHER = (
+    "docker run -p 9092:9092 redpandadata/redpanda:v24.1.1 redpanda start"
+    " --kafka-addr 0.0.0.0:9092 --advertise-kafka-addr localhost:9092\n"
+)
+
+
+@pytest.mark.parametrize("name", ["Makefile", "justfile", "kafka.mk"])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (recipe(broker("localhost:9092")), []),
+        (recipe(broker("kafka:9092")), [KL017]),
+        (recipe(broker("localhost:9092")) + recipe(ui("--link kafka"), "ui"), [KL015]),
+        # two targets that need one port are alternatives, two commands of one target are not
+        (recipe(broker("localhost:9092")) + recipe(OTHER, "redpanda"), []),
+        (recipe(broker("localhost:9092") + OTHER), [KL017]),
+    ],
+)
+def test_recipes_are_checked_like_scripts(
+    tmp_path: Path, name: str, text: str, expected: list[tuple[str, str]]
+) -> None:
+    assert rules(tmp_path, text, name) == expected
+
+
 def test_scripts_in_a_folder_are_checked(tmp_path: Path) -> None:
     write(tmp_path, "start.sh", broker("kafka:9092"))
     write(tmp_path, "build.sh", "make\n")
-    assert [file.name for file in choose([tmp_path]).files] == ["start.sh"]
+    write(tmp_path, "Makefile", recipe(broker("kafka:9092")))
+    assert [file.name for file in choose([tmp_path]).files] == ["Makefile", "start.sh"]
