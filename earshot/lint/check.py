@@ -72,6 +72,10 @@ def check(
         return ci_files.check_units(file, text, options)
     if form is Form.DEVELOPMENT_CONTAINER:
         return _development_container(text, file, variables, options)
+    if form is Form.TERRAFORM:
+        from earshot.lint import terraform_files
+
+        return terraform_files.check_terraform(text, file, options)
     if form is Form.YAML:
         return _yaml(text, file, variables, options)
     return _unknown_form(text, file, variables, options)

@@ -1,4 +1,5 @@
-"""The form of a file: properties, variables, YAML, Podman unit, devcontainer.json or script.
+"""The form of a file: properties, variables, YAML, Podman unit, devcontainer.json, script
+or Terraform file.
 
 The name decides, without the endings of templates and copies (`server.properties.j2`,
 `.env.example`). For other names the content decides: a `kafka.conf` may contain properties, an
@@ -37,6 +38,7 @@ class Form(Enum):
     """A Podman unit for systemd."""
     DEVELOPMENT_CONTAINER = auto()
     SCRIPT = auto()
+    TERRAFORM = auto()
 
 
 def by_name(name: str) -> Form | None:
@@ -54,6 +56,8 @@ def by_name(name: str) -> Form | None:
         return Form.SCRIPT
     if is_recipe_file(stem):
         return Form.SCRIPT
+    if stem.endswith(".tf"):
+        return Form.TERRAFORM
     return Form.YAML if stem.endswith(YAML) else None
 
 

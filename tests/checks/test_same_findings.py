@@ -3,6 +3,7 @@
 Cases are one to three brokers with clients, near what works: mostly one thing is wrong.
 """
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -26,6 +27,7 @@ from earshot.sources.compose import Service, read_compose
 from earshot.sources.docker_container import NETWORK, read_service
 from earshot.sources.kubernetes import read_manifest
 from earshot.sources.stack_resources import RegisteredResource, RegisteredStack
+from earshot.sources.terraform import Module
 from earshot.sources.user_data import broker_files
 
 IMAGES = ("apache/kafka:4.1.1", "confluentinc/cp-kafka:8.0.0", "example/kafka:1")
@@ -166,6 +168,34 @@ def by_pack(boxes: Iterable[Box]) -> tuple[Finding, ...]:
     return (*found, *(item for _, item in run.evaluate_stack(RegisteredStack(nets)).findings))
 
 
+def terraform(boxes: Iterable[Box]) -> str:
+    """As resources of a Terraform module."""
+    networks = ("net", "other")
+    text = "".join(f'resource "docker_network" "{n}" {{ name = "{n}" }}\n' for n in networks)
+    for box in boxes:
+        inputs = docker_inputs(box)
+        blocks = [
+            f"  ports {{\n    internal = {inner}\n    external = {outer}\n  }}\n"
+            for inner, outer in box.ports
+        ]
+        for network in inputs["networksAdvanced"]:
+            name = f"docker_network.{network['name']}.name"
+            aliases = json.dumps(network["aliases"])
+            blocks.append(
+                f"  networks_advanced {{\n    name = {name}\n    aliases = {aliases}\n  }}\n"
+            )
+        mode = 'network_mode = "host"' if box.on_host else ""
+        text += f"""resource "docker_container" "{box.name}" {{
+  name    = "{box.name}"
+  image   = "{box.image}"
+  env     = {json.dumps(inputs["envs"])}
+  command = {json.dumps(inputs["command"])}
+  {mode}
+{"".join(blocks)}}}
+"""
+    return text
+
+
 def by_manifest(boxes: Iterable[Box]) -> tuple[Finding, ...]:
     """What is said of pods, each called as its container is, behind a headless Service."""
     boxes = list(boxes)
@@ -220,12 +250,15 @@ FEW = settings(max_examples=25, deadline=None, suppress_health_check=[HealthChec
 
 @FEW
 @given(BOXES)
-def test_a_compose_file_and_a_program_get_the_same_verdict(boxes: list[Box]) -> None:
+def test_a_compose_file_a_program_and_a_module_get_the_same_verdict(boxes: list[Box]) -> None:
     services = compose(sorted(boxes, key=lambda box: box.name))
     findings = mistakes(services)
     wanted = verdict((*findings, *advice_on_services(services, findings)))
     assert verdict(by_pack(boxes)) == wanted
     assert verdict(by_pack(reversed(boxes))) == wanted, "in whatever order they are registered"
+    declared = [one.service for one in Module({"main.tf": terraform(boxes)}).containers()]
+    findings = mistakes(declared)
+    assert verdict((*findings, *advice_on_services(declared, findings))) == wanted
 
 
 @FEW

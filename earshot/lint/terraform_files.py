@@ -1,0 +1,159 @@
+"""Checks the containers and the user data that a Terraform file declares.
+
+The other files of its folder are its module: they set variables and declare the containers around.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+from earshot.checks.deployment import advice_on_services, mistakes
+from earshot.errors import EarshotError
+from earshot.lint.files import MAX_SIBLINGS
+from earshot.lint.model import FileOptions, FileReport, Mistake, Place
+from earshot.lint.places import in_lines
+from earshot.lint.script_files import check_script
+from earshot.listeners.images import spellings
+from earshot.listeners.listed import by_key
+from earshot.rules.registry import Finding
+from earshot.sources.deployment import brokers_among
+from earshot.sources.files import text_of
+from earshot.sources.hcl import Block, Expression, evaluate
+from earshot.sources.open_listeners import open_listeners
+from earshot.sources.redpanda import redpanda_among
+from earshot.sources.terraform import CONTAINER, USER_DATA, DeclaredContainer, Module
+from earshot.sources.user_data import is_user_data
+
+KIND = "Terraform file"
+_NOTHING = "declares no container that is known to run a Kafka broker, and no user data of one"
+_ATTRIBUTES = {"networks": "networks_advanced", "ports": "ports", "image": "image"}
+
+
+def check_terraform(text: str, file: Path, options: FileOptions) -> FileReport:
+    """Checks one file of a module; the findings about other files of it are theirs."""
+    if CONTAINER not in text and not any(name in text for name in USER_DATA):
+        return FileReport(str(file), "", unchecked=(_NOTHING,))
+    module = Module({str(file): text, **_siblings(file)}, _values(file))
+    reports = [
+        *_containers(module, text, file, options),
+        *_user_data(module, text, file, options),
+    ]
+    checked = [report for report in reports if report.kind]
+    if not checked:
+        reasons = (reason for report in reports for reason in report.unchecked)
+        return FileReport(str(file), "", unchecked=(*reasons, _NOTHING))
+    return FileReport(
+        str(file),
+        KIND,
+        tuple(mistake for report in checked for mistake in report.mistakes),
+        tuple(reason for report in reports for reason in report.unchecked),
+        open_listeners=tuple(reason for report in checked for reason in report.open_listeners),
+    )
+
+
+def _siblings(file: Path) -> Mapping[str, str]:
+    """The texts of the other files of the module."""
+    texts = {}
+    paths = (path for path in sorted(file.parent.glob("*.tf")) if path.name != file.name)
+    for path in islice(paths, MAX_SIBLINGS):
+        with suppress(EarshotError):
+            texts[str(path)] = text_of(path)
+    return texts
+
+
+def _values(file: Path) -> Iterator[str]:
+    """The texts of the files with values of variables that Terraform reads by itself."""
+    for path in (file.with_name("terraform.tfvars"), *sorted(file.parent.glob("*.auto.tfvars"))):
+        if path.is_file():
+            with suppress(EarshotError):
+                yield text_of(path)
+
+
+def _containers(
+    module: Module, text: str, file: Path, options: FileOptions
+) -> Iterator[FileReport]:
+    """A report for each provider, which stands for one engine."""
+    pairs = ((declared.provider, declared) for declared in module.containers())
+    for declared in by_key(pairs).values():
+        own = {one.service.name: one for one in declared if one.file == str(file)}
+        services = tuple(replace(one.service, release=options.release) for one in declared)
+        if not own or not (brokers_among(services) or redpanda_among(services)):
+            continue
+        findings = mistakes(services)
+        lines = text.splitlines()
+        yield FileReport(
+            str(file),
+            KIND,
+            tuple(
+                Mistake(finding, _place(lines, str(file), own[finding.container], finding))
+                for finding in (*findings, *advice_on_services(services, findings))
+                if finding.container in own
+            ),
+            tuple(
+                f"{name}: {setting} could not be read"
+                for name, one in own.items()
+                for setting in one.service.container.unknown
+            ),
+            open_listeners=tuple(
+                f"{name}: {reason}" for name, reason in open_listeners(services) if name in own
+            ),
+        )
+
+
+def _place(
+    lines: Sequence[str], file_name: str, declared: DeclaredContainer, finding: Finding
+) -> Place:
+    """The variable or attribute of ``finding`` in its block, else elsewhere, else the block."""
+    block = declared.block
+    variables = [name for key in finding.inputs for name in spellings(key)]
+    attributes = [_ATTRIBUTES.get(key, key) for key in finding.inputs]
+    within = "\n".join(lines[block.line - 1 : block.last_line])
+    marks = [mark for mark in (*variables, *attributes) if mark in within]
+    numbers = (block.line, block.last_line)
+    elsewhere = [name for name in variables if any(name in line for line in lines)]
+    if not marks and elsewhere:
+        numbers, marks = (1, len(lines)), elsewhere
+    return in_lines(lines, file_name, numbers, marks)
+
+
+def _user_data(module: Module, text: str, file: Path, options: FileOptions) -> Iterator[FileReport]:
+    """A report for each text that an instance of the file runs at its first boot."""
+    for block in module.files[str(file)].inner("resource"):
+        for name in USER_DATA:
+            if expression := block.attributes.get(name):
+                yield _boot_script(module, block, name, expression, text, file, options)
+
+
+def _boot_script(
+    module: Module,
+    block: Block,
+    name: str,
+    expression: Expression,
+    text: str,
+    file: Path,
+    options: FileOptions,
+) -> FileReport:
+    value = evaluate(expression.text, module.resolve)
+    if not isinstance(value, str):
+        reason = f"{'.'.join(block.labels)}: {name} could not be read (a function or a reference)"
+        return FileReport(str(file), "", unchecked=(reason,))
+    written = "\n" * expression.line + value.lstrip("\n")
+    report = check_script(written, file, options, is_boot=is_user_data(value))
+    lines, written_lines = text.splitlines(), written.splitlines()
+    return replace(
+        report,
+        mistakes=tuple(
+            replace(mistake, place=_in_file(mistake.place, written_lines, lines))
+            for mistake in report.mistakes
+        ),
+    )
+
+
+def _in_file(place: Place, written: Sequence[str], lines: Sequence[str]) -> Place:
+    """``place`` with the indentation that a here-document loses."""
+    if not 0 < place.line <= min(len(written), len(lines)):
+        return place
+    removed = max(0, len(lines[place.line - 1]) - len(written[place.line - 1]))
+    return replace(place, column=place.column + removed)

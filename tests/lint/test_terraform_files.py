@@ -1,0 +1,163 @@
+"""Containers and user data of Terraform files are checked, with the module around them."""
+
+from pathlib import Path
+
+import pytest
+
+from earshot.lint.check import check
+from earshot.lint.files import choose
+from tests.lint.test_ci_files import KRAFT, write
+
+NETWORK = 'resource "docker_network" "net" {\n  name = "net"\n}\n'
+PORTS = "  ports {\n    internal = 9092\n    external = 9092\n  }\n"
+HIDDEN = PORTS.replace("external = 9092", "external = var.port")
+JOINED = "  networks_advanced {\n    name = docker_network.net.name\n  }\n"
+ELSEWHERE = JOINED + "  provider = docker.b\n"
+
+
+def broker(advertised: str, rest: str = PORTS, name: str = "kafka") -> str:
+    env = KRAFT | {"KAFKA_ADVERTISED_LISTENERS": f"PLAINTEXT://{advertised}"}
+    entries = "".join(f'    "{key}={value}",\n' for key, value in env.items())
+    return (
+        f'resource "docker_container" "kafka" {{\n  name  = "{name}"\n'
+        f'  image = "apache/kafka:4.1.1"\n  env = [\n{entries}  ]\n{rest}}}\n'
+    )
+
+
+def ui(bootstrap: str, rest: str = JOINED) -> str:
+    return (
+        'resource "docker_container" "ui" {\n  name = "ui"\n  image = "kafbat/kafka-ui:v1.3.0"\n'
+        f'  env = ["KAFKA_CLUSTERS_0_BOOTSTRAPSERVERS={bootstrap}"]\n{rest}}}\n'
+    )
+
+
+def instance(advertised: str, port: str = "9092") -> str:
+    """An instance whose user data start a broker."""
+    variables = KRAFT | {"KAFKA_ADVERTISED_LISTENERS": f"PLAINTEXT://{advertised}"}
+    words = "".join(f"      -e {key}={value} \\\n" for key, value in variables.items())
+    return (
+        'resource "aws_instance" "kafka" {\n  user_data = <<-EOT\n    #!/bin/bash\n'
+        f"    docker run -p {port}:9092 \\\n{words}      apache/kafka:4.1.1\n  EOT\n}}\n"
+    )
+
+
+def properties(advertised: str) -> str:
+    return (
+        'resource "aws_instance" "kafka" {\n  user_data = <<-EOT\n    #!/bin/bash\n'
+        "    cat > /opt/kafka/server.properties <<KAFKA\n    node.id=1\n"
+        f"    advertised.listeners=PLAINTEXT://{advertised}\n    KAFKA\n    EOT\n}}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "rules"),
+    [
+        (broker("localhost:9092"), []),
+        (broker("kafka:9092"), ["KL017"]),
+        (broker("localhost:9093"), ["KL017"]),
+        (broker("kafka:9092", HIDDEN), ["KL017"]),
+        (broker("localhost:${var.port}", HIDDEN), []),
+        (broker("localhost:9092", HIDDEN) + 'variable "port" {\n  default = 9093\n}\n', ["KL017"]),
+        (broker("kafka:9092", 'dynamic "ports" {\n  for_each = var.ports\n}\n'), []),
+        (NETWORK + broker("kafka:9092", JOINED) + ui("kafka:9092"), []),
+        (NETWORK + broker("localhost:9092", JOINED + PORTS) + ui("kafka:9092"), ["KL015"]),
+        (NETWORK + broker("nobody:9092", JOINED) + ui("kafka:9092"), ["KL015"]),
+        # a network of elsewhere, and other modules, may have more names
+        (broker("nobody:9092", JOINED) + ui("kafka:9092"), []),
+        (NETWORK + broker("nobody:9092", JOINED) + ui("kafka:9092") + 'module "other" {}\n', []),
+        # one provider is one engine
+        (NETWORK + broker("localhost:9092", JOINED) + ui("kafka:9092", ELSEWHERE),
+         []),
+        # names that are not known
+        (NETWORK + broker("kafka:9092", JOINED, "${var.a}-kafka") + ui("${var.a}-kafka:9092"), []),
+        (broker("kafka-${count.index}:9092", PORTS + "count = 3\n", "kafka-${count.index}"), []),
+        (instance("localhost:9092"), []),
+        (instance("localhost:9092", "9093"), ["KL017"]),
+        (properties("10.0.0.1:9092"), []),
+        (properties("${aws_eip.kafka.public_ip}:9092"), []),
+        (properties("0.0.0.0:9092"), ["KL002"]),
+    ],
+)  # fmt: skip
+def test_a_terraform_file(tmp_path: Path, text: str, rules: list[str]) -> None:
+    report = check(write(tmp_path, "main.tf", text), {})
+    assert report.kind == "Terraform file"
+    assert [mistake.finding.rule for mistake in report.mistakes] == rules
+
+
+ENTRIES = "".join(f'    {name} = "{value}"\n' for name, value in KRAFT.items())
+MAP = (
+    f"""locals {{
+  env = {{
+    KAFKA_ADVERTISED_LISTENERS = "PLAINTEXT://localhost:9093"
+{ENTRIES}  }}
+}}
+"""
+    + """
+resource "docker_image" "kafka" {
+  name = "apache/kafka:4.1.1"
+}
+resource "docker_container" "kafka" {
+  name  = "kafka"
+  image = docker_image.kafka.image_id
+  env   = [for k, v in local.env : "${k}=${v}"]
+  ports {
+    internal = 9092
+    external = 9092
+  }
+}
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (broker("localhost:9093"), (11, 6)),
+        (MAP, (3, 5)),
+        (instance("localhost:9092", "9093"), (11, 10)),
+        (properties("0.0.0.0:9092"), (6, 5)),
+    ],
+)
+def test_a_mistake_is_placed_at_its_variable(
+    tmp_path: Path, text: str, place: tuple[int, int]
+) -> None:
+    (mistake,) = check(write(tmp_path, "main.tf", text), {}).mistakes
+    assert (mistake.place.line, mistake.place.column) == place
+
+
+def test_a_module_is_read_as_a_whole_and_each_file_has_its_mistakes(tmp_path: Path) -> None:
+    write(tmp_path, "variables.tf", 'variable "host" {\n  default = "kafka"\n}\n')
+    write(tmp_path, "network.tf", NETWORK)
+    kafka = write(tmp_path, "kafka.tf", broker("${var.host}:9092", JOINED))
+    clients = write(tmp_path, "clients.tf", ui("nobody:9092"))
+    assert not check(kafka, {}).mistakes
+    assert [one.finding.rule for one in check(clients, {}).mistakes] == ["KL015"]
+    write(tmp_path, "terraform.tfvars", 'host = "localhost"\n')
+    write(tmp_path, "clients.tf", ui("kafka:9092"))
+    assert [one.finding.rule for one in check(kafka, {}).mistakes] == ["KL015"]
+    assert {file.name for file in choose([tmp_path]).files} == {
+        "clients.tf", "kafka.tf", "variables.tf",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('resource "docker_container" "db" {\n  image = "redis:7"\n}\n', "declares no container"),
+        ('resource "aws_msk_cluster" "kafka" {}\n', "declares no container"),
+        ('resource "aws_instance" "kafka" {\n  user_data = file("boot.sh")\n}\n',
+         "aws_instance.kafka: user_data could not be read"),
+        ("", "declares no container"),
+        ("resource {{{ \"", "declares no container"),
+    ],
+)  # fmt: skip
+def test_a_file_without_a_broker_is_not_judged(tmp_path: Path, text: str, reason: str) -> None:
+    report = check(write(tmp_path, "main.tf", text), {})
+    assert report.kind == "" and report.unchecked[0].startswith(reason)
+
+
+def test_what_the_listeners_leave_open_is_said(tmp_path: Path) -> None:
+    text = broker("localhost:9092", "").replace("  env = [", "  env = concat(var.a, [")
+    report = check(write(tmp_path, "main.tf", text.replace("  ]", "  ])")), {})
+    assert report.unchecked == ("kafka: env could not be read",)
+    assert report.open_listeners == ("kafka: env could not be read, and may set its listeners",)
