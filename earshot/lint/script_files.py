@@ -66,7 +66,7 @@ def _compose_files(script: Script, file: Path, options: FileOptions) -> Iterator
 def _containers(script: Script, text: str, file: Path, options: FileOptions) -> FileReport:
     """Checks the containers that a script starts; the report has no kind if none is a broker."""
     file_name = str(file)
-    started = started_containers(script, beside(file))
+    started = started_containers(script, beside(file), text)
     started = replace(started, containers=with_alternatives(started.containers, text, file.name))
     services = tuple(replace(service, release=options.release) for service in started.services)
     is_alone = not started.not_read and (bootstraps_alone(services) or has_refused_client(services))

@@ -18,10 +18,11 @@ from earshot.listeners.placeholders import is_known
 from earshot.sources.bootstraps import is_client_setting
 from earshot.sources.compose import Service
 from earshot.sources.compose_ports import read_known_ports
+from earshot.sources.docker_run import hosts_written, machine
 from earshot.sources.other_images import with_derived
 from earshot.sources.pod_variables import Keys
 from earshot.sources.values import as_map, list_of
-from earshot.topology.container import HOST_NETWORK, Container, JoinedNetwork
+from earshot.topology.container import Container, JoinedNetwork
 from earshot.yaml_reading.tags import UnknownValue
 
 STEPS = "steps"
@@ -123,16 +124,18 @@ def _github_client(job: Mapping[str, object], env: Mapping[str, str]) -> Service
     """The job's own steps, with their variables for clients and their commands."""
     env_of_clients = dict(env)
     words: list[str] = []
+    runs: list[str] = []
     for section in map(as_map, list_of(job.get("steps"))):
         env_of_clients |= _texts(section.get("env"))
-        words += _commands(str(section.get("run") or ""))
+        runs.append(str(section.get("run") or ""))
+        words += _commands(runs[-1])
     env_of_clients = {
         name: value for name, value in env_of_clients.items() if is_client_setting(name)
     }
     job_container = job.get("container")
     if not job_container:
-        machine = Container(STEPS, env=env_of_clients, network_mode=HOST_NETWORK)
-        return Service(STEPS, machine, tuple(words))
+        client = machine(words, "\n".join(runs), STEPS)
+        return replace(client, container=replace(client.container, env=env_of_clients))
     section = _section(job_container)
     env_of_container = {k: v for k, v in _texts(section.get("env")).items() if is_client_setting(k)}
     container = Container(
@@ -140,6 +143,7 @@ def _github_client(job: Mapping[str, object], env: Mapping[str, str]) -> Service
         image=str(section.get("image") or ""),
         networks=(JoinedNetwork(_NETWORK),),
         env={**env_of_container, **env_of_clients},
+        extra_hosts=hosts_written("\n".join(runs)),
     )
     return Service(JOB, container, tuple(words))
 
@@ -192,7 +196,13 @@ def _gitlab_job(
     words = [word for _, text in scripts for word in _commands(text)]
     client_env = {key: value for key, value in env.items() if is_client_setting(key)}
     network = JoinedNetwork(_NETWORK)
-    client = Container(JOB, networks=(network,), env=client_env, open_networks=has_unknown_names)
+    client = Container(
+        JOB,
+        networks=(network,),
+        env=client_env,
+        open_networks=has_unknown_names,
+        extra_hosts=hosts_written("\n".join(text for _, text in scripts)),
+    )
     places[JOB] = (0, name)
     return CiJob(
         name,

@@ -87,6 +87,13 @@ class Service:
     commented: Commented = field(default_factory=dict)
     """Its commented-out advertised addresses."""
     health_check: tuple[str, ...] = ()
+    is_machine: bool = False
+    """It is the machine itself, whose hosts file is `Container.extra_hosts`."""
+
+    @property
+    def names_of_machine(self) -> Mapping[str, str]:
+        """The names in the machine's hosts file with their addresses."""
+        return self.container.extra_hosts if self.is_machine else {}
 
     @property
     def is_plain(self) -> bool:

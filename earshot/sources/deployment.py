@@ -274,6 +274,7 @@ def deployment(services: Sequence[Service]) -> Deployment:
     )
     names = [broker.service for broker in brokers]
     return Deployment(
+        own={name: at for service in services for name, at in service.names_of_machine.items()},
         containers={service.name: service.container for service in services},
         brokers=brokers,
         bootstraps=tuple(bootstraps(services, names, ports_of(brokers))),

@@ -46,6 +46,11 @@ _OPTION = re.compile(r"-([A-Za-z]+)(?:=?(.*))?", re.DOTALL)
 _IMAGE = re.compile(r"\$\{\w*(?:IMAGE|IMG|TAG|VERSION)\w*\}", re.IGNORECASE)
 _TOOL = re.compile(r"(?:kafka-[a-z-]+(?:\.sh|\.bat)?|kcat|kafkacat)", re.ASCII)
 _MACHINE = "this script"
+_HOSTS_LINE = re.compile(
+    r"([0-9]+(?:\.[0-9]+){3}|::1|\$\{?\w+\}?|\$\([^()\n]*\))(?:[ \t]|\\t)+"
+    r"([A-Za-z][\w.-]*(?:[ \t]+[A-Za-z][\w.-]*)*)",
+    re.ASCII,
+)
 
 
 @dataclass(frozen=True)
@@ -73,8 +78,8 @@ class Started:
         return (*(container.service for container in self.containers), *self.clients)
 
 
-def started_containers(script: Script, read: Read | None = None) -> Started:
-    """The containers that ``script`` starts on its own machine.
+def started_containers(script: Script, read: Read | None = None, text: str = "") -> Started:
+    """The containers that ``script`` starts on its own machine. ``text`` is that of the script.
 
     ``read`` returns a file by its path as written; it raises OSError.
     """
@@ -98,7 +103,7 @@ def started_containers(script: Script, read: Read | None = None) -> Started:
         replace(started, service=_with_known_links(started.service, known, is_whole=is_whole))
         for started in known.values()
     )
-    return Started(linked, tuple(not_read), tuple(_clients(script)))
+    return Started(linked, tuple(not_read), tuple(_clients(script, text)))
 
 
 def _with_known_links(
@@ -301,13 +306,31 @@ def _mounts(options: Options) -> Iterator[str]:
         yield settings.get("target") or settings.get("dst") or settings.get("destination") or ""
 
 
-def _clients(script: Script) -> Iterator[Service]:
-    """Tools of Kafka that the script runs on the machine."""
+def hosts_written(text: str) -> dict[str, str]:
+    """The names that commands add to the hosts file, with their addresses."""
+    if "/etc/hosts" not in text:
+        return {}
+    return {
+        name.lower(): address if is_known(address) else COMPUTED
+        for address, names in _HOSTS_LINE.findall(text)
+        for name in names.split()
+    }
+
+
+def machine(words: Sequence[str], text: str, name: str) -> Service:
+    """The machine as a client: the ``words`` of its own commands, and its hosts file."""
+    container = Container(name, network_mode=HOST_NETWORK, extra_hosts=hosts_written(text))
+    return Service(name, container, tuple(words), is_machine=True)
+
+
+def _clients(script: Script, text: str) -> Iterator[Service]:
+    """The machine, if the script runs tools of Kafka there or writes its hosts file."""
     words = [
         word
         for command in script.commands
         if _TOOL.fullmatch(command.program)
         for word in command.words
     ]
-    if words:
-        yield Service(_MACHINE, Container(_MACHINE, network_mode=HOST_NETWORK), tuple(words))
+    client = machine(words, text, _MACHINE)
+    if words or client.container.extra_hosts:
+        yield client

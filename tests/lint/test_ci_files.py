@@ -103,6 +103,7 @@ def steps(*texts: str, job: str = "") -> str:
     return f"on: push\njobs:\n  test:\n{job}    steps:\n{''.join(texts)}"
 
 
+HOSTS = """      - run: echo "127.0.0.1 kafka" | sudo tee -a /etc/hosts\n"""
 NET = "      - run: docker network create net\n"
 CLIENT_ON_NET = "      - run: docker run --network net edenhill/kcat:1.7.1 -b kafka:9092 -L\n"
 ENV = "    env: {PORT: 9093}\n"
@@ -115,6 +116,11 @@ MAKE = "      - run: make test\n"
         (steps(run("localhost:9092"), MAKE, ON_MACHINE), []),
         (steps(run("kafka:9092"), MAKE, ON_MACHINE), ["KL015", "KL017"]),
         (steps(run("kafka:9092", mark=">"), MAKE, ON_MACHINE), ["KL015", "KL017"]),
+        # a step may give the machine names
+        (steps(HOSTS, run("kafka:9092"), MAKE, ON_MACHINE), []),
+        (steps(HOSTS.replace("127.0.0.1", "$IP"), run("kafka:9092"), MAKE, ON_MACHINE), []),
+        (steps(HOSTS.replace("kafka", "db"), run("kafka:9092"), MAKE, ON_MACHINE),
+         ["KL015", "KL017"]),
         (steps(run("localhost:9092", "-p $PORT:9092"), job=ENV), ["KL017"]),
         (steps(run("localhost:9092", "-p ${{ matrix.port }}:9092"), job=ENV), []),
         (steps(run("localhost:9092", "--network host"), MAKE, ON_MACHINE), []),
@@ -125,7 +131,7 @@ MAKE = "      - run: make test\n"
         (steps(run("kafka:9092", "--network ${{ job.container.network }}"), job=IN_CONTAINER), []),
         (steps(run("localhost:9092"), job=IN_CONTAINER), ["KL015"]),
     ],
-)
+)  # fmt: skip
 def test_containers_that_steps_start(tmp_path: Path, text: str, rules: list[str]) -> None:
     assert checked(tmp_path, ".github/workflows/test.yml", text) == ("GitHub workflow", rules)
 

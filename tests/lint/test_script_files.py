@@ -93,6 +93,10 @@ KL015, KL017 = ("KL015", "error"), ("KL017", "error")
         (broker("kafka:9092", "--network net") + "kcat -b kafka:9092 -L\n", [KL015]),
         (broker("localhost:9092") + "kafka-topics.sh --bootstrap-server localhost:9092\n", []),
         (broker("localhost:9092") + "echo kafka:9092\n", []),
+        # names that the script gives the machine
+        ("sudo sh -c 'echo \"127.0.0.1 db kafka\" >> /etc/hosts'\n" + broker("kafka:9092"), []),
+        ("cat >> /etc/hosts <<E\n127.0.0.1\tkafka\nE\n" + broker("kafka:9092")
+         + "kcat -b kafka:9092 -L\n", []),
     ],
 )  # fmt: skip
 def test_containers_of_a_script_are_checked(

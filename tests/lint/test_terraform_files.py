@@ -92,7 +92,7 @@ MAP = (
 {ENTRIES}  }}
 }}
 """
-    + """
+    """
 resource "docker_image" "kafka" {
   name = "apache/kafka:4.1.1"
 }
