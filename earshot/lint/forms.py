@@ -56,7 +56,7 @@ def by_name(name: str) -> Form | None:
         return Form.SCRIPT
     if is_recipe_file(stem):
         return Form.SCRIPT
-    if stem.endswith(".tf"):
+    if stem.endswith((".tf", ".tf.json")):
         return Form.TERRAFORM
     return Form.YAML if stem.endswith(YAML) else None
 

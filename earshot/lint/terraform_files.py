@@ -56,7 +56,11 @@ def check_terraform(text: str, file: Path, options: FileOptions) -> FileReport:
 def _siblings(file: Path) -> Mapping[str, str]:
     """The texts of the other files of the module."""
     texts = {}
-    paths = (path for path in sorted(file.parent.glob("*.tf")) if path.name != file.name)
+    paths = (
+        path
+        for path in sorted(file.parent.glob("*.tf*"))
+        if path.name.endswith((".tf", ".tf.json")) and path.name != file.name
+    )
     for path in islice(paths, MAX_SIBLINGS):
         with suppress(EarshotError):
             texts[str(path)] = text_of(path)
@@ -139,6 +143,10 @@ def _boot_script(
     if not isinstance(value, str):
         reason = f"{'.'.join(block.labels)}: {name} could not be read (a function or a reference)"
         return FileReport(str(file), "", unchecked=(reason,))
+    if file.suffix == ".json":  # in one line of the file
+        report = check_script(value, file, options, is_boot=is_user_data(value))
+        mistakes = (replace(mistake, place=Place(str(file))) for mistake in report.mistakes)
+        return replace(report, mistakes=tuple(mistakes))
     written = "\n" * expression.line + value.lstrip("\n")
     report = check_script(written, file, options, is_boot=is_user_data(value))
     lines, written_lines = text.splitlines(), written.splitlines()

@@ -4,13 +4,18 @@ Sources: https://www.gnu.org/software/make/manual/html_node/Recipe-Syntax.html a
 https://just.systems/man/en/.
 """
 
+from __future__ import annotations
+
 import re
 from bisect import bisect
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from earshot.sources.docker_run import StartedContainer
 from earshot.sources.shell import COMPUTED
+
+if TYPE_CHECKING:
+    from earshot.sources.docker_run import StartedContainer
 
 _MAKE_ASSIGNMENT = re.compile(
     r"(?:export[ \t]+|override[ \t]+)*([A-Za-z_]\w*)[ \t]*(?:::?:?|\?|(\+))?=[ \t]*(.*)", re.ASCII

@@ -13,6 +13,7 @@ from earshot.listeners.placeholders import is_known
 from earshot.sources.compose import Service
 from earshot.sources.docker_container import read_service
 from earshot.sources.hcl import Block, Expression, Value, evaluate, read_blocks, shown
+from earshot.sources.terraform_json import read_json_blocks
 from earshot.sources.values import list_of
 from earshot.topology.container import HiddenPort
 
@@ -61,7 +62,10 @@ class Module:
     """The blocks of ``files`` (text by name); ``values`` are texts with values of variables."""
 
     def __init__(self, files: Mapping[str, str], values: Iterable[str] = ()):
-        self.files = {name: read_blocks(text) for name, text in files.items()}
+        self.files = {
+            name: (read_json_blocks if name.endswith(".json") else read_blocks)(text)
+            for name, text in files.items()
+        }
         self._blocks = [block for root in self.files.values() for block in root.blocks]
         self._resources = {
             block.labels: block for block in self._blocks if block.type in ("resource", "data")

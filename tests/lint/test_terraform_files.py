@@ -1,5 +1,6 @@
 """Containers and user data of Terraform files are checked, with the module around them."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -138,6 +139,41 @@ def test_a_module_is_read_as_a_whole_and_each_file_has_its_mistakes(tmp_path: Pa
     assert {file.name for file in choose([tmp_path]).files} == {
         "clients.tf", "kafka.tf", "variables.tf",
     }  # fmt: skip
+
+
+def as_json(advertised: str) -> str:
+    """A module in JSON: a broker, and an instance whose user data start another."""
+    env = KRAFT | {"KAFKA_ADVERTISED_LISTENERS": f"PLAINTEXT://{advertised}"}
+    words = " ".join(f"-e {key}={value}" for key, value in env.items())
+    container = {
+        "name": "kafka",
+        "image": "${docker_image.kafka.image_id}",
+        "env": [f"{key}={value}" for key, value in env.items()],
+        "ports": [{"internal": 9092, "external": "${var.port}"}],
+    }
+    script = f"#!/bin/bash\ndocker run -p 9092:9092 {words} apache/kafka:4.1.1\n"
+    resources = {
+        "docker_image": {"kafka": {"name": "apache/kafka:4.1.1"}},
+        "docker_container": {"kafka": container},
+        "aws_instance": {"kafka": {"user_data": script}},
+    }
+    return json.dumps({"variable": {"port": {"default": 9092}}, "resource": resources}, indent=1)
+
+
+def test_json_is_read_like_the_language(tmp_path: Path) -> None:
+    file = write(tmp_path, "cdk.tf.json", as_json("localhost:9092"))
+    assert check(file, {}).kind == "Terraform file" and not check(file, {}).mistakes
+    text = as_json("localhost:9093")
+    (line,) = (
+        n for n, one in enumerate(text.splitlines(), 1) if '"KAFKA_ADVERTISED_LISTENERS' in one
+    )
+    mistakes = check(write(tmp_path, "cdk.tf.json", text), {}).mistakes
+    assert [(one.finding.rule, one.place.line) for one in mistakes] == [
+        ("KL017", line),
+        ("KL017", 0),
+    ]
+    for text in ("[]", "{", '{"resource": [1, {"docker_container": "user_data"}]}', "[" * 99_999):
+        assert not check(write(tmp_path, "cdk.tf.json", text), {}).kind
 
 
 @pytest.mark.parametrize(
