@@ -30,6 +30,7 @@ from earshot.sources.redpanda import redpanda_among
 from earshot.sources.values import as_map
 from earshot.topology.container import is_loopback
 from earshot.topology.model import Deployment
+from earshot.yaml_reading.document import yaml_nodes_of_documents
 
 _NO_BROKER = ("no service of it is known to run a Kafka broker",)
 _NO_BROKER_IN_JOBS = "no service and no command of its jobs is known to start a Kafka broker"
@@ -39,8 +40,10 @@ _COMMA = re.compile(r",(\s*[}\]])")
 
 def is_workflow(name: str, document: object) -> bool:
     """True if a YAML file of this name and content is a GitHub workflow or a GitLab CI file."""
-    jobs = as_map(as_map(document).get("jobs")).values()
-    return ".gitlab-ci" in name or any({"steps", "services"} & as_map(job).keys() for job in jobs)
+    workflow = as_map(document)
+    keys = {"services", "steps"} if "on" in workflow else {"services"}  # others have jobs, too
+    jobs = as_map(workflow.get("jobs")).values()
+    return ".gitlab-ci" in name or any(keys & as_map(job).keys() for job in jobs)
 
 
 def check_workflow(text: str, file_name: str, document: object, options: FileOptions) -> FileReport:
@@ -48,6 +51,8 @@ def check_workflow(text: str, file_name: str, document: object, options: FileOpt
     is_gitlab = ".gitlab-ci" in Path(file_name).name
     jobs = gitlab_jobs(document) if is_gitlab else github_jobs(document)
     lines = text.splitlines()
+    has_scripts = any(job.scripts for job in jobs)
+    documents = yaml_nodes_of_documents(text, file_name) if has_scripts else []
     findings_by_place: dict[tuple[str, Keys], tuple[Finding, list[Keys]]] = {}
     in_commands: list[Mistake] = []
     not_read: list[str] = []
@@ -55,7 +60,7 @@ def check_workflow(text: str, file_name: str, document: object, options: FileOpt
     open_ends: list[str] = []
     has_broker = False
     for job in jobs:
-        started = started_by(job.scripts, text, file_name)
+        started = started_by(job.scripts, documents, lines)
         commands = {container.service.name: container for container in started.containers}
         not_read += (f"job {job.name}, {reason}" for reason in started.not_read)
         for group in _groups(job, started, is_gitlab=is_gitlab):

@@ -33,7 +33,8 @@ _NETWORK = "the job's network"
 _ELSEWHERE = re.compile(r"\b(?:docker|podman|kubectl|ssh|nerdctl)\b")
 """Commands that run others elsewhere."""
 _ENGINE = re.compile(
-    r"\b(?:docker|podman|nerdctl)\s+(?:container\s+|network\s+|pod\s+)?(?:run|create|connect)\b"
+    r"\b(?:docker|podman|nerdctl)(?:[ -]compose|\s+(?:container\s+|network\s+|pod\s+)?"
+    r"(?:run|create|connect))\b"
 )
 _OWN_KEYS = frozenset(
     {"default", "include", "stages", "variables", "workflow", "image", "services", "cache", "spec"}
@@ -216,11 +217,16 @@ def _gitlab_job(
 def _scripts(name: str, job: Mapping[str, object]) -> Iterator[tuple[Keys, str]]:
     """The commands of a job with their places."""
     for key in ("before_script", "script"):
-        script = job.get(key)
-        if isinstance(script, list):
-            yield from (((0, name, key, i), str(text)) for i, text in enumerate(script))
-        elif script:
-            yield (0, name, key), str(script)
+        yield from _texts_within(job.get(key), (0, name, key))
+
+
+def _texts_within(script: object, path: Keys) -> Iterator[tuple[Keys, str]]:
+    """The texts of a list with their places; GitLab joins lists within it."""
+    if isinstance(script, list):
+        for i, entry in enumerate(script):
+            yield from _texts_within(entry, (*path, i))
+    elif script:
+        yield path, str(script)
 
 
 def _gitlab_service(

@@ -11,21 +11,19 @@ import yaml
 from earshot.sources.docker_run import Started, started_containers
 from earshot.sources.pod_variables import Keys
 from earshot.sources.shell import Script, read_script
-from earshot.yaml_reading.document import yaml_nodes_of_documents
 from earshot.yaml_reading.tags import key_text
 
 
 def started_by(
-    scripts: Sequence[tuple[Keys, Mapping[str, str]]], text: str, source_name: str
+    scripts: Sequence[tuple[Keys, Mapping[str, str]]],
+    documents: Sequence[yaml.Node],
+    lines: Sequence[str],
 ) -> Started:
-    """The containers that ``scripts`` of a job start: their places in ``text``, and variables.
+    """The containers that ``scripts`` of a job start: their places in ``documents``, and variables.
 
-    Each script is a shell of its own. Files beside the YAML file are not those of the job.
+    ``lines`` are those of the file. Each script is a shell of its own. Files beside the YAML file
+    are not those of the job.
     """
-    if not scripts:
-        return Started(())
-    documents = yaml_nodes_of_documents(text, source_name)
-    lines = text.splitlines()
     commands = [
         command
         for path, env in scripts

@@ -231,7 +231,7 @@ def _service(
     joined, mode = _joined(outer, name, networks)
     if "publish-all" in outer:
         unknown.append("ports")
-    links = dict(_link(link) for link in options.get("link", ()))
+    links = dict(link_of(link) for link in options.get("link", ()))
     hosts = (host.replace("=", ":", 1).partition(":")[::2] for host in outer.get("add-host", ()))
     container = Container(
         name,
@@ -275,7 +275,8 @@ def _joined(
     return tuple(joined), "" if joined else "bridge"
 
 
-def _link(link: str) -> tuple[str, str]:
+def link_of(link: str) -> tuple[str, str]:
+    """The name in lower case that a link gives, and its container."""
     container, _, alias = link.partition(":")
     return (alias or container).lower(), container
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from earshot.listeners.placeholders import is_known
 from earshot.sources.compose import Service
 from earshot.sources.docker_container import read_service
+from earshot.sources.docker_run import link_of
 from earshot.sources.hcl import Block, Expression, Value, evaluate, read_blocks, shown
 from earshot.sources.terraform_json import read_json_blocks
 from earshot.sources.values import list_of
@@ -45,6 +46,7 @@ _NAMED_BY = {
 """Attributes that stand for the name of a resource."""
 _DEPTH = 8
 """Maximum length of a chain of references."""
+_NOTHING = Expression("", 0)
 _REPEATED = ("count", "for_each")
 
 
@@ -124,8 +126,9 @@ class Module:
                     service = self._service(block)
                     networks = [network.name for network in service.container.networks]
                     is_open = others or any(name not in created for name in networks)
+                    is_open = is_open or bool(service.container.links)
                     container = replace(service.container, open_networks=is_open)
-                    provider = block.attributes.get("provider", Expression("", 0)).text
+                    provider = block.attributes.get("provider", _NOTHING).text
                     service = replace(service, container=container)
                     yield DeclaredContainer(service, file, block, provider)
 
@@ -148,8 +151,12 @@ class Module:
         container = service.container
         published = (HiddenPort(int(entry["internal"]), None) for entry in hidden)
         unknown = ("env" if part == "variables" else part for part in container.unknown)
+        links = evaluate(block.attributes.get("links", _NOTHING).text, self.resolve)
         container = replace(
-            container, published=(*container.published, *published), unknown=tuple(unknown)
+            container,
+            published=(*container.published, *published),
+            unknown=tuple(unknown),
+            links=dict(link_of(link) for link in list_of(links) if isinstance(link, str)),
         )
         name = container.name
         image = block.attributes.get("image")

@@ -105,7 +105,10 @@ def steps(*texts: str, job: str = "") -> str:
 
 HOSTS = """      - run: echo "127.0.0.1 kafka" | sudo tee -a /etc/hosts\n"""
 NET = "      - run: docker network create net\n"
-CLIENT_ON_NET = "      - run: docker run --network net edenhill/kcat:1.7.1 -b kafka:9092 -L\n"
+CLIENT_ON_NET = """      - run: >
+          docker run --network net -e KAFKA_CLUSTERS_0_BOOTSTRAPSERVERS=kafka:9092
+          kafbat/kafka-ui:v1.3.0
+"""
 ENV = "    env: {PORT: 9093}\n"
 MAKE = "      - run: make test\n"
 
@@ -127,6 +130,9 @@ MAKE = "      - run: make test\n"
         # a network of another step
         (steps(NET, run("localhost:9092", "--network net"), CLIENT_ON_NET), ["KL015"]),
         (steps(NET, run("kafka:9092", "--network net"), CLIENT_ON_NET), []),
+        # other containers of the network
+        (steps(NET, run("nobody:9092", "--network net"), CLIENT_ON_NET,
+               "      - run: docker compose up -d\n"), []),
         # the network may be that of the job's container
         (steps(run("kafka:9092", "--network ${{ job.container.network }}"), job=IN_CONTAINER), []),
         (steps(run("localhost:9092"), job=IN_CONTAINER), ["KL015"]),
@@ -166,6 +172,9 @@ IN_SCRIPT = f"""test:
     [
         (IN_SCRIPT.replace("HOST", "kafka"), []),
         (IN_SCRIPT.replace("HOST", "localhost"), ["KL015"]),
+        # a list within the list, as of an alias
+        (IN_SCRIPT.replace("HOST", "localhost").replace("    - docker run", "    - - docker run"),
+         ["KL015"]),
         (IN_SCRIPT.replace("HOST", "localhost").replace("  services: [docker:dind]\n", ""),
          ["KL015"]),
     ],

@@ -66,6 +66,8 @@ def properties(advertised: str) -> str:
         # a network of elsewhere, and other modules, may have more names
         (broker("nobody:9092", JOINED) + ui("kafka:9092"), []),
         (NETWORK + broker("nobody:9092", JOINED) + ui("kafka:9092") + 'module "other" {}\n', []),
+        (broker("kafka:9092", "") + ui("kafka:9092", 'links = ["kafka"]\n'), []),
+        (broker("localhost:9092", "") + ui("k:9092", 'links = ["kafka:k"]\n'), ["KL015"]),
         # one provider is one engine
         (NETWORK + broker("localhost:9092", JOINED) + ui("kafka:9092", ELSEWHERE),
          []),
