@@ -37,15 +37,16 @@ def values(view: KafkaSettings) -> Iterator[Objection]:
     for key, value in view.values.items():
         kind, _, least = _TYPE_OF.get(key, "").partition(" ")
         text = value.strip()
-        if not (kind and text and is_known(text)):
+        if not kind or not is_known(text):
             continue
+        observed = f"is {text!r}" if text else "is empty"
         if kind == "BOOLEAN":
             if text.lower() not in ("true", "false"):
-                yield Objection("T1", key, f"is {text!r}", "true or false")
+                yield Objection("T1", key, observed, "true or false")
             continue
         if not _INTEGER.fullmatch(text):
             if not _OTHER_NUMBER.fullmatch(text):
-                yield Objection("T2", key, f"is {text!r}", "an integer")
+                yield Objection("T2", key, observed, "an integer")
             continue
         most = 2 ** (_BITS[kind] - 1) - 1
         fewest = int(least or -most - 1)

@@ -329,9 +329,11 @@ def _values() -> Iterator[Vector]:
     for name, key, text, kafka in (
         ("T1", "auto.create.topics.enable", "yes", "xxx"),
         ("T1", "auto.create.topics.enable", "1", "xxx"),
+        ("T1", "auto.create.topics.enable", "", "xxx"),
         ("T1", "delete.topic.enable", " TRUE ", "..."),
         ("T2", "num.partitions", "three", "xxx"),
         ("T2", "num.partitions", "0", "xxx"),
+        ("T2", "num.partitions", "", "xxx"),
         ("T2", "num.partitions", "+3", "..."),
         ("T2", "log.retention.hours", "7d", "xxx"),
         ("T2", "offsets.topic.replication.factor", "32768", "xxx"),
