@@ -12,6 +12,7 @@ from tests.doubles.docker.install import real_plugin
 from tests.e2e.docker_engine import Engine
 from tests.e2e.docker_project import Project, docker_project
 from tests.e2e.ports import free_ports
+from tests.skips import not_meant
 
 pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(600)]
 
@@ -93,10 +94,11 @@ def test_what_is_replaced_deleting_first_and_what_is_updated_in_place(
     assert names(engine, "container", mark) == set()
 
 
-@pytest.mark.skipif(real_plugin() is not None, reason="a real plugin implements all")
 def test_what_is_not_implemented_is_refused_by_name(
     project: Project, client_image: str, mark: str
 ) -> None:
+    if real_plugin():
+        not_meant("a real plugin implements all")
     project.write(container_program(mark, client_image, 'gpus="all"'))
     for command in ("preview", "up"):
         output = project.failed_output(command=command)
