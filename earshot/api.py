@@ -16,7 +16,7 @@ from earshot.listeners.model import ClusterPlan
 from earshot.listeners.render import server_properties
 from earshot.names.policy import ResolverPolicy
 from earshot.placement import PlacementPlan, plan_stack
-from earshot.rules.registry import Finding
+from earshot.rules.rule import Finding
 from earshot.validation.contract import Contract
 
 __all__ = ["Contract", "EarshotError", "Finding", "evaluate", "examine", "plan", "render"]

@@ -17,7 +17,7 @@ from earshot.listeners.grammar import Bad, read_listeners
 from earshot.listeners.listed import numbered
 from earshot.listeners.terms import CLIENT_SCOPES, Scope
 from earshot.project import CLUSTER_KEY
-from earshot.rules.registry import Finding
+from earshot.rules.rule import Finding
 from earshot.sources.compose import Compose, Service
 from earshot.sources.kafka_broker import KafkaBroker, brokers_in, read_broker
 from earshot.sources.parsed_listener import ParsedListener

@@ -20,7 +20,7 @@ from earshot.names.kinds import ip_of
 from earshot.names.policy import ResolverPolicy, SystemResolvers
 from earshot.rules import kl002_kafka, kl012_same_broker, kl014_image
 from earshot.rules.evaluate import CheckResult, evaluate, remarks, rules_at
-from earshot.rules.registry import AppliedAt, Finding, FindingState, Rule, Severity
+from earshot.rules.rule import AppliedAt, Finding, FindingState, Rule, Severity
 from earshot.sources.compose import Service
 from earshot.sources.container import facts_of
 from earshot.sources.deployment import brokers_among

@@ -28,7 +28,7 @@ from earshot.rules import (
 )
 from earshot.rules.evaluate import evaluate, rules_at
 from earshot.rules.objections import known_objections
-from earshot.rules.registry import AppliedAt, Finding
+from earshot.rules.rule import AppliedAt, Finding
 from earshot.sources.compose import Service
 from earshot.sources.deployment import brokers_among, deployment, settings_of, with_empty
 from earshot.sources.other_images import zookeeper_variable

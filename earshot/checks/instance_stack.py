@@ -14,7 +14,7 @@ from earshot.names.kinds import ip_of
 from earshot.names.policy import ResolverPolicy, SystemResolvers
 from earshot.rules import kl007_security_groups, kl011_resolves, kl012_same_broker
 from earshot.rules.evaluate import evaluate, remarks, rules_at
-from earshot.rules.registry import AppliedAt, Finding, FindingState, Severity
+from earshot.rules.rule import AppliedAt, Finding, FindingState, Severity
 from earshot.sources.clusters import QUORUM
 from earshot.sources.hosted_zones import Zones
 from earshot.sources.instance import instance_facts, is_computed

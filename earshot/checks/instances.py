@@ -26,7 +26,7 @@ from earshot.rules import (
     kl011_resolves,
 )
 from earshot.rules.evaluate import evaluate, rules_at
-from earshot.rules.registry import AppliedAt, Finding, FindingState
+from earshot.rules.rule import AppliedAt, Finding, FindingState
 from earshot.sources.hosted_zones import RecordLookup, Zones
 from earshot.sources.instance import instance_facts
 from earshot.sources.instance_network import InstanceNetwork

@@ -16,7 +16,7 @@ from earshot.listeners.images import Family, repository_of
 from earshot.listeners.listed import by_key, shortened
 from earshot.rules import kl002_kafka, kl014_image, kl015_clients, kl016_nodes
 from earshot.rules.evaluate import evaluate, rules_at
-from earshot.rules.registry import AppliedAt, Finding
+from earshot.rules.rule import AppliedAt, Finding
 from earshot.sources.deployment import settings_of
 from earshot.sources.kubernetes import Manifest
 from earshot.sources.pod_scripts import has_control_flow

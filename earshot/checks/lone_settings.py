@@ -14,7 +14,7 @@ from earshot.checks.deployment import advice_on_services, advice_on_settings, pr
 from earshot.facts.settings import NEWEST, BrokerSettings, is_broker_configuration
 from earshot.listeners.properties import malformed_keys, read_properties
 from earshot.rules import kl002_kafka
-from earshot.rules.registry import Finding
+from earshot.rules.rule import Finding
 from earshot.sources.compose import Service
 from earshot.sources.deployment import brokers_among
 from earshot.sources.open_listeners import open_listeners, open_values

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from earshot.facts.strimzi import StrimziKafka
 from earshot.listeners.placeholders import is_known
 from earshot.rules import kl014_image, kl018_strimzi
-from earshot.rules.registry import Finding, Severity
+from earshot.rules.rule import Finding, Severity
 from earshot.sources.pod_variables import Keys
 from earshot.sources.strimzi import read_strimzi
 from earshot.sources.values import as_map, list_of, number_in, text_in

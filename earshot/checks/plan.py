@@ -25,7 +25,7 @@ from earshot.rules import (
     kl012_same_broker,
 )
 from earshot.rules.evaluate import RULES, CheckResult, evaluate, remarks
-from earshot.rules.registry import Finding, FindingState, Rule
+from earshot.rules.rule import Finding, FindingState, Rule
 from earshot.sources.docker_container import read_container
 from earshot.topology.container import Container
 

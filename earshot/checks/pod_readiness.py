@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from earshot.rules.kl016_nodes import RULE
 from earshot.rules.kl016_quorum import VOTERS
-from earshot.rules.registry import Finding
+from earshot.rules.rule import Finding
 from earshot.sources.deployment import settings_of
 from earshot.sources.kubernetes import Manifest
 from earshot.sources.workloads import PodContainer

@@ -11,7 +11,7 @@ from earshot.json_object import Document
 from earshot.names.policy import ResolverPolicy, read_policy
 from earshot.project import Project
 from earshot.rules.evaluate import RULES, CheckResult
-from earshot.rules.registry import Finding, FindingState, Severity
+from earshot.rules.rule import Finding, FindingState, Severity
 
 STACK_SUFFIX = "-stack"
 OTHER_POLICIES = (

@@ -9,7 +9,7 @@ from earshot.checks.remedy_candidates import candidates
 from earshot.checks.remedy_lines import CheckedFile, RemedyLines, obstacle, protocols_of
 from earshot.errors import EarshotError
 from earshot.rules.kl002_kafka import unusable
-from earshot.rules.registry import Finding, LineToWrite
+from earshot.rules.rule import Finding, LineToWrite
 from earshot.sources.compose import Service
 from earshot.sources.compose_ports import read_port
 from earshot.sources.deployment import deployment, settings_of

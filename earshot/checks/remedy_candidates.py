@@ -20,7 +20,7 @@ from earshot.checks.remedy_lines import (
 from earshot.listeners.address import MAX_PORT, Address
 from earshot.listeners.listed import shortened
 from earshot.names.kinds import ip_of
-from earshot.rules.registry import Finding, LineToWrite
+from earshot.rules.rule import Finding, LineToWrite
 from earshot.topology.broker import Bootstrap, Broker, Endpoint
 from earshot.topology.container import PublishedPort, is_loopback
 from earshot.topology.model import Deployment

@@ -16,7 +16,7 @@ from earshot.listeners.images import variable_of
 from earshot.listeners.listed import by_key
 from earshot.listeners.placeholders import is_known
 from earshot.listeners.secrets import reveals
-from earshot.rules.registry import LineToWrite
+from earshot.rules.rule import LineToWrite
 from earshot.sources.compose import Service
 from earshot.sources.deployment import settings_of
 from earshot.topology.broker import Broker

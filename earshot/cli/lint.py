@@ -193,7 +193,7 @@ def _selected(choice: Choice) -> frozenset[str]:
     select = rules_named(choice.select, "--select")
     if select:
         from earshot.rules.evaluate import rules_at  # all rules: slow to import
-        from earshot.rules.registry import AppliedAt
+        from earshot.rules.rule import AppliedAt
 
         of_files = [rule.id for rule in rules_at(AppliedAt.FILE)]
         if other_rules := sorted(select - {*of_files}):

@@ -21,7 +21,7 @@ from earshot.project import Project
 from earshot.report.terminal import Terminal, columns
 from earshot.rules.evaluate import CheckResult
 from earshot.rules.grouped import grouped
-from earshot.rules.registry import FindingState
+from earshot.rules.rule import FindingState
 from earshot.sources.files import text_of
 from earshot.transition.change import Change
 from earshot.transition.memory import recall

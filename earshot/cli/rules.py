@@ -9,8 +9,8 @@ from earshot.errors import EarshotError
 from earshot.report.terminal import Terminal, columns
 from earshot.rules.evaluate import RULES
 from earshot.rules.examples import example_of
-from earshot.rules.registry import Rule
 from earshot.rules.reports import REPORTS
+from earshot.rules.rule import Rule
 
 STANDS_FOR = "reported"
 FIELDS = ("id", "title", "reason", "remedy", "source", "severity", "kafka", "applied")

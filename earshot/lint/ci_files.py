@@ -14,7 +14,7 @@ from earshot.lint.model import FileOptions, FileReport, Mistake, Place
 from earshot.lint.places import at_paths, in_command
 from earshot.listeners.images import spellings
 from earshot.listeners.placeholders import is_known
-from earshot.rules.registry import Finding
+from earshot.rules.rule import Finding
 from earshot.sources.bootstraps import bootstraps_alone
 from earshot.sources.ci_services import JOB, CiJob, github_jobs, gitlab_jobs, without_host
 from earshot.sources.ci_steps import started_by

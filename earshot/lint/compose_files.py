@@ -12,7 +12,7 @@ from earshot.lint.model import FileOptions, FileReport, Mistake
 from earshot.lint.places import in_files
 from earshot.listeners.problems import shown
 from earshot.rules import kl014_image
-from earshot.rules.registry import Finding
+from earshot.rules.rule import Finding
 from earshot.sources.bootstraps import bootstraps, bootstraps_alone, uses_msk
 from earshot.sources.compose import (
     Compose,

@@ -15,7 +15,7 @@ import yaml
 from earshot.errors import EarshotError
 from earshot.lint.model import FileReport, Mistake
 from earshot.lint.source_lines import masked
-from earshot.rules.registry import Finding, LineToWrite
+from earshot.rules.rule import Finding, LineToWrite
 from earshot.sources.compose_ports import read_port
 from earshot.yaml_reading.document import read_yaml_texts, yaml_nodes
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from earshot.errors import EarshotError
 from earshot.listeners.listed import by_key, shortened
-from earshot.rules.registry import Finding, Severity
+from earshot.rules.rule import Finding, Severity
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from earshot.lint.model import FileOptions, FileReport, Mistake
 from earshot.lint.places import at_paths, in_env_file, in_properties, of_container, of_resource
 from earshot.rules import kl018_strimzi
 from earshot.rules.kl002_kafka import redpanda_refusals
-from earshot.rules.registry import Finding
+from earshot.rules.rule import Finding
 from earshot.sources.image_settings import hidden_variables
 from earshot.sources.kubernetes import Manifest, misshapen_pods, read_manifest
 from earshot.sources.open_listeners import open_listeners

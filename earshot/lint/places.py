@@ -10,7 +10,7 @@ import yaml
 
 from earshot.lint.model import Place
 from earshot.listeners.images import spellings
-from earshot.rules.registry import Finding
+from earshot.rules.rule import Finding
 from earshot.yaml_reading.document import yaml_nodes, yaml_nodes_of_documents
 from earshot.yaml_reading.tags import key_text
 

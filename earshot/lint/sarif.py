@@ -12,7 +12,7 @@ from earshot.json_object import JsonObject
 from earshot.lint.baseline import IN_BASELINE, BaselineEntry
 from earshot.lint.model import Mistake, Outcome, summary_line
 from earshot.rules.evaluate import RULES
-from earshot.rules.registry import Rule
+from earshot.rules.rule import Rule
 from earshot.visible import visible
 
 SCHEMA = (

@@ -17,7 +17,7 @@ from earshot.lint.places import in_lines
 from earshot.lint.script_files import check_script
 from earshot.listeners.images import spellings
 from earshot.listeners.listed import by_key
-from earshot.rules.registry import Finding
+from earshot.rules.rule import Finding
 from earshot.sources.deployment import brokers_among
 from earshot.sources.files import text_of
 from earshot.sources.hcl import Block, Expression, evaluate

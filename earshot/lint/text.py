@@ -9,7 +9,7 @@ from earshot.lint.model import FileReport, Mistake, Outcome, count_of, observed_
 from earshot.lint.source_lines import excerpt
 from earshot.listeners.listed import by_key
 from earshot.report.terminal import Terminal
-from earshot.rules.registry import LineToWrite
+from earshot.rules.rule import LineToWrite
 from earshot.validation.terms import Verdict
 from earshot.visible import one_line
 

@@ -13,7 +13,7 @@ from earshot.listeners.listed import shortened
 from earshot.names.evidence import Evidence, EvidenceKind
 from earshot.rules.grouped import shape
 from earshot.rules.kl016_itself import unless_reported
-from earshot.rules.registry import AppliedAt, Finding, Rule
+from earshot.rules.rule import AppliedAt, Finding, Rule
 
 
 def _rules_by_id() -> dict[str, Rule]:

@@ -10,7 +10,7 @@ from operator import attrgetter
 
 from earshot.listeners.listed import SHOWN, by_key, numbered, several
 from earshot.listeners.terms import Role
-from earshot.rules.registry import WAITING, Finding, FindingState
+from earshot.rules.rule import WAITING, Finding, FindingState
 
 _NUMBER = re.compile(r"\d+", re.ASCII)
 _COMMON = attrgetter("rule", "severity", "state", "listener", "scope", "diagnosis", "resolver")

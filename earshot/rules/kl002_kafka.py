@@ -27,7 +27,7 @@ from earshot.rules import (
     kl002_kafka_zookeeper,
 )
 from earshot.rules.objections import Check, Objection, known_objections, strict_settings
-from earshot.rules.registry import AppliedAt, Finding, Rule, Severity
+from earshot.rules.rule import AppliedAt, Finding, Rule, Severity
 from earshot.topology.broker import Endpoint
 
 REDPANDA = "https://docs.redpanda.com/current/manage/security/listener-configuration/"

@@ -10,7 +10,7 @@ from earshot.listeners.terms import Strategy
 from earshot.names.kinds import NameKind, ip_of, kind_of
 from earshot.names.reachability import location_of
 from earshot.placements import ClientLocation
-from earshot.rules.registry import AppliedAt, Finding, Rule, label
+from earshot.rules.rule import AppliedAt, Finding, Rule, label
 from earshot.topology.container import folded
 
 if TYPE_CHECKING:

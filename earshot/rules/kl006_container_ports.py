@@ -14,7 +14,7 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.address import Address, bracketed
 from earshot.listeners.terms import Scope
 from earshot.names.kinds import ip_of
-from earshot.rules.registry import Finding, FindingState, Rule, Severity
+from earshot.rules.rule import Finding, FindingState, Rule, Severity
 from earshot.topology.broker import Broker, Endpoint
 from earshot.topology.container import Container, JoinedNetwork, is_loopback
 from earshot.topology.model import Deployment

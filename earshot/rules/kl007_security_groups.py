@@ -20,7 +20,7 @@ from earshot.facts.security_groups import (
 )
 from earshot.listeners.terms import Scope
 from earshot.names.kinds import NameKind, kind_of
-from earshot.rules.registry import AppliedAt, Finding, FindingState, Rule
+from earshot.rules.rule import AppliedAt, Finding, FindingState, Rule
 
 if TYPE_CHECKING:
     from earshot.listeners.model import ClusterPlan, Listener, Node

@@ -11,7 +11,7 @@ from earshot.listeners.address import bracketed
 from earshot.listeners.terms import Scope
 from earshot.names.kinds import NameKind, kind_of
 from earshot.placements import on_this_machine
-from earshot.rules.registry import AppliedAt, Finding, Rule, Severity
+from earshot.rules.rule import AppliedAt, Finding, Rule, Severity
 from earshot.topology.container import is_loopback
 
 if TYPE_CHECKING:

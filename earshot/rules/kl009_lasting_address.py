@@ -10,7 +10,7 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.terms import Scope, UnknownHost
 from earshot.names.aws import read_name
 from earshot.names.kinds import NameKind, ip_of, kind_of
-from earshot.rules.registry import AppliedAt, Finding, FindingState, Rule, label
+from earshot.rules.rule import AppliedAt, Finding, FindingState, Rule, label
 
 if TYPE_CHECKING:
     from earshot.listeners.model import Listener, Node

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from earshot.certificates.shown import ShownCertificate
 from earshot.facts.cluster import ClusterFacts
-from earshot.rules.registry import Finding, FindingState, Rule, Severity, label
+from earshot.rules.rule import Finding, FindingState, Rule, Severity, label
 
 if TYPE_CHECKING:
     from earshot.listeners.model import Listener, Node

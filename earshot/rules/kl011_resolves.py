@@ -11,7 +11,7 @@ from earshot.names.evidence import Evidence, EvidenceKind
 from earshot.names.kinds import NameKind, kind_of
 from earshot.names.lookup import Diagnosis
 from earshot.names.reachability import TABLE, Expectation, location_of, outlook
-from earshot.rules.registry import WAITING, AppliedAt, Finding, FindingState, Rule
+from earshot.rules.rule import WAITING, AppliedAt, Finding, FindingState, Rule
 
 if TYPE_CHECKING:
     from earshot.listeners.model import Listener, Node

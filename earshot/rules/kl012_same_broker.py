@@ -9,7 +9,7 @@ from earshot.listeners.listed import briefly
 from earshot.names.evidence import Evidence
 from earshot.names.kinds import Ip, NameKind, ip_of, kind_of
 from earshot.rules.kl003_kind_of_address import NEVER
-from earshot.rules.registry import AppliedAt, Finding, FindingState, Rule, label
+from earshot.rules.rule import AppliedAt, Finding, FindingState, Rule, label
 
 _LEFT_TO_KL003 = (*NEVER, NameKind.LOOPBACK_ADDRESS)  # every machine has the loopback addresses
 _REMEDY = "give the node's own addresses (`addresses` of a node of `Listeners`)"

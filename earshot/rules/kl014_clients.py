@@ -14,7 +14,7 @@ from earshot.listeners.images import repository_of, tag_of
 from earshot.listeners.listed import shortened
 from earshot.listeners.terms import Protocol
 from earshot.rules.kl014_image import RULE as KL014
-from earshot.rules.registry import Finding
+from earshot.rules.rule import Finding
 from earshot.topology.container import START_SCRIPTS, Container
 
 

@@ -16,7 +16,7 @@ from earshot.listeners.image_demands import Demand, Image
 from earshot.listeners.images import Family
 from earshot.listeners.placeholders import is_known
 from earshot.listeners.problems import shown
-from earshot.rules.registry import AppliedAt, Finding, Rule, Severity
+from earshot.rules.rule import AppliedAt, Finding, Rule, Severity
 from earshot.topology.container import Container
 from earshot.topology.names import SHARED
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from earshot.listeners.images import BITNAMI_PREFIX, Family, broker_property, variable_of
 from earshot.rules.kl014_image import RULE as KL014
-from earshot.rules.registry import Finding, Severity
+from earshot.rules.rule import Finding, Severity
 from earshot.topology.container import Container
 
 _PROPERTIES = (

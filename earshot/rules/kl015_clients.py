@@ -13,7 +13,7 @@ from earshot.names.kinds import ip_of
 from earshot.rules import kl015_no_clients
 from earshot.rules.kl002_kafka_mechanisms import EXPECTED, NOT_A_MECHANISM, is_protocol
 from earshot.rules.kl017_published import on_all_interfaces
-from earshot.rules.registry import AppliedAt, Finding, Rule, Severity
+from earshot.rules.rule import AppliedAt, Finding, Rule, Severity
 from earshot.topology.broker import Bootstrap, Broker, ReachedListener
 from earshot.topology.container import DEFAULT_BRIDGES
 from earshot.topology.model import Deployment

@@ -6,7 +6,7 @@ Only containers on the networks of its broker could connect to it. Nothing there
 from collections.abc import Collection, Iterator
 
 from earshot.rules.kl016_itself import problem_of
-from earshot.rules.registry import Finding, Rule, Severity
+from earshot.rules.rule import Finding, Rule, Severity
 from earshot.topology.broker import Broker, Endpoint
 from earshot.topology.container import is_loopback
 from earshot.topology.model import Deployment

@@ -9,7 +9,7 @@ Source: `ControllerChannelManager.addNewBroker` in `core/src/main/scala/kafka/co
 
 from collections.abc import Iterator, Sequence
 
-from earshot.rules.registry import Finding, Rule, Severity
+from earshot.rules.rule import Finding, Rule, Severity
 from earshot.topology.broker import Broker, Endpoint
 from earshot.topology.container import is_loopback
 from earshot.topology.model import Deployment

@@ -6,7 +6,7 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.address import Address
 from earshot.listeners.listed import by_key, shortened
 from earshot.rules import kl016_itself, kl016_quorum
-from earshot.rules.registry import AppliedAt, Finding, Rule, Severity
+from earshot.rules.rule import AppliedAt, Finding, Rule, Severity
 from earshot.topology.broker import Broker, Endpoint
 from earshot.topology.container import is_loopback
 from earshot.topology.model import Deployment

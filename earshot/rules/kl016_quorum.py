@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from earshot.listeners.address import Address
 from earshot.listeners.listed import by_key, shortened
-from earshot.rules.registry import Finding, Rule, Severity
+from earshot.rules.rule import Finding, Rule, Severity
 from earshot.topology.broker import Broker, ReachedListener
 from earshot.topology.model import Deployment
 from earshot.topology.walk import failing, failing_hop_to, may_resolve

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from earshot.rules.kl016_nodes import RULE
-from earshot.rules.registry import Finding, Severity
+from earshot.rules.rule import Finding, Severity
 from earshot.topology.broker import Broker
 from earshot.topology.container import is_loopback
 

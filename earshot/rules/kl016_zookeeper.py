@@ -13,7 +13,7 @@ from earshot.listeners.address import Address
 from earshot.listeners.images import repository_of
 from earshot.listeners.placeholders import is_known
 from earshot.rules.kl016_nodes import RULE
-from earshot.rules.registry import Finding, Severity
+from earshot.rules.rule import Finding, Severity
 from earshot.topology.container import Container
 from earshot.topology.model import Deployment
 from earshot.topology.names import Member, Resolution

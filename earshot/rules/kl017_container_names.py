@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from earshot.listeners.address import Address
 from earshot.listeners.placeholders import is_known
-from earshot.rules.registry import Finding, Rule, Severity
+from earshot.rules.rule import Finding, Rule, Severity
 from earshot.topology.broker import Broker, Endpoint
 from earshot.topology.container import HiddenPort, is_loopback
 from earshot.topology.model import Deployment

@@ -7,7 +7,7 @@ Kafka omits a broker without such a listener from its answer (LISTENER_NOT_FOUND
 from collections.abc import Collection, Iterator
 
 from earshot.listeners.address import Address
-from earshot.rules.registry import Finding, Rule, Severity
+from earshot.rules.rule import Finding, Rule, Severity
 from earshot.topology.broker import Bootstrap, Broker
 from earshot.topology.container import PublishedPort, is_loopback
 from earshot.topology.model import Deployment

@@ -12,7 +12,7 @@ from earshot.listeners.address import Address, bracketed
 from earshot.names.kinds import ip_of
 from earshot.rules import kl017_container_names, kl017_members, kl017_unpublished
 from earshot.rules.kl017_container_names import serves_machine
-from earshot.rules.registry import AppliedAt, Finding, Rule, Severity
+from earshot.rules.rule import AppliedAt, Finding, Rule, Severity
 from earshot.topology.broker import Broker, Endpoint
 from earshot.topology.container import HiddenPort, PublishedPort, is_loopback
 from earshot.topology.model import Deployment

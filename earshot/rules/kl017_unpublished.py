@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from earshot.listeners.address import Address
 from earshot.names.kinds import NameKind, ip_of, kind_of
-from earshot.rules.registry import Severity
+from earshot.rules.rule import Severity
 from earshot.topology.container import Container, HiddenPort
 from earshot.topology.model import Deployment
 from earshot.topology.names import is_gateway

@@ -15,7 +15,7 @@ from earshot.listeners.address import HOST_ALLOWED, Address, why_unusable
 from earshot.listeners.placeholders import is_known
 from earshot.names.kinds import NameKind, kind_of
 from earshot.rules.kl002_kafka_addresses import REFUSED_BY_JAVA, UNDERSCORE_REMEDY
-from earshot.rules.registry import AppliedAt, Finding, Rule, Severity
+from earshot.rules.rule import AppliedAt, Finding, Rule, Severity
 from earshot.topology.container import is_loopback
 
 LOWEST_PORT = 9092

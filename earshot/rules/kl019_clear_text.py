@@ -14,7 +14,7 @@ from earshot.listeners.terms import Protocol, Scope
 from earshot.names.kinds import NameKind, kind_of
 from earshot.placements import has_reasons
 from earshot.rules.objections import Objection
-from earshot.rules.registry import AppliedAt, Finding, Rule, Severity
+from earshot.rules.rule import AppliedAt, Finding, Rule, Severity
 
 KEY = "listener.security.protocol.map"
 _PUBLIC = frozenset({NameKind.PUBLIC_ADDRESS, NameKind.EC2_PUBLIC})

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from earshot.facts.settings import KafkaSettings
 from earshot.rules.kl019_clear_text import clear_text_listeners, enables_plain
 from earshot.rules.objections import Objection
-from earshot.rules.registry import AppliedAt, Rule, Severity
+from earshot.rules.rule import AppliedAt, Rule, Severity
 
 
 def objections(view: KafkaSettings) -> Iterator[Objection]:

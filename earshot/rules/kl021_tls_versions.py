@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from earshot.facts.settings import KafkaSettings
 from earshot.rules.objections import Objection, with_prefixes
-from earshot.rules.registry import AppliedAt, Rule, Severity
+from earshot.rules.rule import AppliedAt, Rule, Severity
 
 _VERSIONS = re.compile(r"SSLv[23](?:Hello)?|TLSv1(?:\.1)?", re.ASCII), "TLSv1.2 and TLSv1.3"
 _CIPHERS = (

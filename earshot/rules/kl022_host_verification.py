@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from earshot.facts.settings import KafkaSettings
 from earshot.rules.objections import Objection
-from earshot.rules.registry import AppliedAt, Rule, Severity
+from earshot.rules.rule import AppliedAt, Rule, Severity
 
 KEY = "ssl.endpoint.identification.algorithm"
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from earshot.facts.settings import KafkaSettings
 from earshot.rules.kl002_kafka_mechanisms import BETWEEN_BROKERS, ENABLED, TO_CONTROLLERS
 from earshot.rules.objections import Objection
-from earshot.rules.registry import AppliedAt, Rule, Severity
+from earshot.rules.rule import AppliedAt, Rule, Severity
 
 _PREFIX, _SUFFIX = "listener.name.", ".sasl.jaas.config"
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.listed import by_key
 from earshot.listeners.terms import Scope
-from earshot.rules.registry import Finding, Rule
+from earshot.rules.rule import Finding, Rule
 
 if TYPE_CHECKING:
     from earshot.listeners.model import ClusterPlan, Listener

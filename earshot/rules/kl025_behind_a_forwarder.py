@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.rules.registry import Finding, Rule, Severity
+from earshot.rules.rule import Finding, Rule, Severity
 
 if TYPE_CHECKING:
     from earshot.listeners.model import Listener, Node

@@ -10,7 +10,7 @@ from earshot.facts.connected import ConnectedVpc
 from earshot.listeners.listed import shortened
 from earshot.listeners.terms import Scope, UnknownHost
 from earshot.names.kinds import ip_of
-from earshot.rules.registry import Finding, FindingState, Rule
+from earshot.rules.rule import Finding, FindingState, Rule
 
 if TYPE_CHECKING:
     from earshot.listeners.model import Listener

@@ -9,7 +9,7 @@ from pulumi_policy import PolicyResource
 
 from earshot.json_object import Document
 from earshot.listeners.model import ClusterPlan
-from earshot.rules.registry import Finding
+from earshot.rules.rule import Finding
 from earshot.sources.stack_resources import RegisteredResource
 
 

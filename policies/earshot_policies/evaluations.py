@@ -9,7 +9,7 @@ from earshot.checks.instance_stack import StackEvaluation
 from earshot.json_object import JsonObject
 from earshot.names.policy import ResolverPolicy
 from earshot.rules.grouped import cause
-from earshot.rules.registry import Finding
+from earshot.rules.rule import Finding
 from earshot.sources import docker_container, stack_resources
 from earshot.sources.stack_resources import INSTANCE, RegisteredStack
 from earshot_policies import ungated, workloads

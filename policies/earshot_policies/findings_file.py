@@ -9,7 +9,7 @@ from earshot.errors import EarshotError
 from earshot.files import cache
 from earshot.lint.formats import SUFFIXES, LintFormat, render
 from earshot.lint.model import FileReport, Mistake, Outcome, Place
-from earshot.rules.registry import Finding, FindingState, Severity
+from earshot.rules.rule import Finding, FindingState, Severity
 
 VARIABLE = "EARSHOT_FINDINGS"
 _PROJECT_FILE = "Pulumi.yaml"

@@ -7,7 +7,7 @@ from earshot_pulumi.provider.judge import GateInputs
 from earshot.errors import EarshotError
 from earshot.names.policy import ResolverPolicy
 from earshot.rules import kl002_kafka
-from earshot.rules.registry import FindingState
+from earshot.rules.rule import FindingState
 from earshot_policies.evaluation import Evaluation, plain, property_of
 
 _NOT_KNOWN = kl002_kafka.RULE.finding(

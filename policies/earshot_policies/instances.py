@@ -10,7 +10,7 @@ from earshot.json_object import Document
 from earshot.listeners.model import ClusterPlan
 from earshot.names.policy import ResolverPolicy
 from earshot.rules import kl011_resolves
-from earshot.rules.registry import Finding, FindingState
+from earshot.rules.rule import Finding, FindingState
 from earshot.sources.stack_resources import RegisteredStack
 from earshot.sources.user_data import (
     UserDataFile,

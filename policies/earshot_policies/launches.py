@@ -9,7 +9,7 @@ from earshot.checks.lone_settings import (
 )
 from earshot.checks.names_not_looked_up import names_not_looked_up
 from earshot.rules import kl002_kafka
-from earshot.rules.registry import Finding, FindingState
+from earshot.rules.rule import Finding, FindingState
 from earshot.sources.deployment import brokers_among, settings_of
 from earshot.sources.open_listeners import open_listeners
 from earshot.sources.task_definition import read_task

@@ -28,7 +28,7 @@ from earshot.listeners.listed import SHOWN, several
 from earshot.names.policy import read_policy
 from earshot.rules.evaluate import RULES
 from earshot.rules.grouped import grouped
-from earshot.rules.registry import AppliedAt, Finding, FindingState, Rule, Severity
+from earshot.rules.rule import AppliedAt, Finding, FindingState, Rule, Severity
 from earshot.visible import visible
 from earshot_policies import ungated
 from earshot_policies.configuration import Configuration

@@ -8,7 +8,7 @@ from earshot.checks.instance_stack import StackEvaluation
 from earshot.checks.names_not_looked_up import names_not_looked_up
 from earshot.json_object import Document
 from earshot.listeners.images import spellings
-from earshot.rules.registry import Finding
+from earshot.rules.rule import Finding
 from earshot.sources.deployment import settings_of
 from earshot.sources.kubernetes import KINDS, Manifest, read_manifest
 from earshot.sources.open_listeners import open_listeners

@@ -16,7 +16,7 @@ from earshot.errors import EarshotError
 from earshot.facts.settings import BrokerSettings
 from earshot.listeners.image_demands import BITNAMI_SCRIPT
 from earshot.rules.kl002_kafka import startup_refusals
-from earshot.rules.registry import Finding, Severity
+from earshot.rules.rule import Finding, Severity
 from tests.listeners.oracle import VERSIONS
 from tests.rules.deployment_examples import services
 from tests.rules.vectors import VECTORS, Vector

@@ -14,7 +14,7 @@ from earshot.checks.plan import check_plan
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.terms import Role, Scope
 from earshot.names.policy import read_policy
-from earshot.rules.registry import Finding
+from earshot.rules.rule import Finding
 from earshot.sources.docker_container import read_container
 from tests.checks.test_same_findings import Box, compose, docker_inputs
 

@@ -9,7 +9,7 @@ from earshot.checks.lone_settings import mistakes_in_user_data
 from earshot.listeners.properties import NodeSettings
 from earshot.listeners.terms import Scope
 from earshot.names.policy import ResolverPolicy
-from earshot.rules.registry import FindingState
+from earshot.rules.rule import FindingState
 from earshot.sources.user_data import PLACE, UserDataFile
 from tests.lint.samples import finding
 

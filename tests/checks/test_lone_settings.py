@@ -13,7 +13,7 @@ from earshot.checks.lone_settings import (
     mistakes_in_variables,
 )
 from earshot.listeners.address import Address, why_unusable
-from earshot.rules.registry import Finding
+from earshot.rules.rule import Finding
 from tests.judge.cases import cases
 
 ZOOKEEPER = "zookeeper.connect=zookeeper:2181\n"

@@ -11,7 +11,7 @@ from earshot.facts.security_groups import Clients
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.terms import Protocol, Role, Scope
 from earshot.names.policy import ResolverPolicy
-from earshot.rules.registry import FindingState
+from earshot.rules.rule import FindingState
 from earshot.topology.container import Container, JoinedNetwork
 
 NAME = "kafka.missing.invalid"

@@ -10,7 +10,7 @@ from earshot.errors import EarshotError
 from earshot.project import Project
 from earshot.rules import kl003_kind_of_address, kl011_resolves
 from earshot.rules.evaluate import RULES, CheckResult
-from earshot.rules.registry import FindingState, Severity
+from earshot.rules.rule import FindingState, Severity
 from toolchain.paths import POLICIES
 
 ERROR = kl011_resolves.RULE.finding("a", "b")

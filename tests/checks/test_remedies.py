@@ -14,7 +14,7 @@ from earshot.checks import remedies
 from earshot.checks.deployment import mistakes
 from earshot.checks.remedies import with_lines, with_lines_written
 from earshot.listeners.address import Address, why_unusable
-from earshot.rules.registry import Finding, LineToWrite
+from earshot.rules.rule import Finding, LineToWrite
 from earshot.sources.compose import Service
 from earshot.sources.deployment import deployment
 from earshot.topology.broker import ReachedListener
@@ -22,7 +22,7 @@ from earshot.topology.container import Container, PublishedPort
 from earshot.topology.model import Deployment
 from tests.goldens import is_golden
 from tests.rules.deployment_examples import services
-from tests.rules.examples import files
+from tests.rules.plan_examples import files
 
 ADVERTISED = "KAFKA_ADVERTISED_LISTENERS"
 MAP = "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP"

@@ -22,7 +22,7 @@ from earshot.lint.other_files import user_data
 from earshot.listeners.images import Family, broker_settings
 from earshot.listeners.terms import Scope
 from earshot.names.policy import ResolverPolicy, read_policy
-from earshot.rules.registry import Finding
+from earshot.rules.rule import Finding
 from earshot.sources.compose import Service, read_compose
 from earshot.sources.docker_container import NETWORK, read_service
 from earshot.sources.kubernetes import read_manifest

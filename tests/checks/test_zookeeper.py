@@ -3,7 +3,7 @@
 import pytest
 
 from earshot.checks.deployment import mistakes
-from earshot.rules.registry import Finding
+from earshot.rules.rule import Finding
 from tests.rules.deployment_examples import services
 
 FILE = """services:

@@ -14,7 +14,7 @@ from earshot.errors import EarshotError
 from earshot.lint.check import check
 from earshot.lint.model import FileOptions, FileReport, Mistake, Place
 from earshot.rules.evaluate import RULES, rules_at
-from earshot.rules.registry import AppliedAt, Severity
+from earshot.rules.rule import AppliedAt, Severity
 from tests.cli.command import Earshot
 from tests.lint.samples import finding
 

@@ -11,7 +11,7 @@ from earshot.project import Project
 from earshot.report.terminal import Terminal
 from earshot.rules import kl003_kind_of_address as rule
 from earshot.rules.evaluate import CheckResult
-from earshot.rules.registry import FindingState, Severity
+from earshot.rules.rule import FindingState, Severity
 from earshot.validation.contract import read_contract
 from tests.cli.command import Earshot, save_stack
 from tests.cli.conftest import STACK

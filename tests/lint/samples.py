@@ -7,7 +7,7 @@ from earshot.errors import EarshotError
 from earshot.lint.baseline import IN_BASELINE
 from earshot.lint.model import FailedFile, FileReport, Mistake, Outcome, Place
 from earshot.listeners.terms import Scope
-from earshot.rules.registry import Finding, FindingState, Severity
+from earshot.rules.rule import Finding, FindingState, Severity
 
 ROOT = Path("/project")
 COMPOSE = """\

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from earshot.lint.compose_files import check_compose
 from earshot.lint.fix import difference, fix_text, with_lines
 from earshot.lint.model import FileOptions
-from earshot.rules.registry import LineToWrite
+from earshot.rules.rule import LineToWrite
 from tests.checks.test_remedies import deployments
 
 FILE = """\

@@ -5,7 +5,7 @@ from dataclasses import replace
 from earshot.lint.model import FileReport, Place, where
 from earshot.lint.text import text, unchecked
 from earshot.report.terminal import Terminal
-from earshot.rules.registry import LineToWrite
+from earshot.rules.rule import LineToWrite
 from tests.lint import samples
 from tests.lint.samples import ERROR, IGNORED, outcome
 

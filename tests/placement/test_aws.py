@@ -28,7 +28,7 @@ from earshot.placement.aws import (
 )
 from earshot.placement.aws_secrets import SecretVersions
 from earshot.rules.evaluate import evaluate
-from earshot.rules.registry import FindingState
+from earshot.rules.rule import FindingState
 from earshot.user_data.cloud_config import LIMIT
 from tests.certificates.handed_over import FILES, hand_over
 from tests.config.aws_documents import ONE_LISTENER, OWN_ZONE, REGION, TWO_LISTENERS, read_aws

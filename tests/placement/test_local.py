@@ -14,7 +14,7 @@ from earshot.names.policy import ResolverPolicy
 from earshot.placement import local as module
 from earshot.placement.local import plan_local
 from earshot.placement.secured import unit_of
-from earshot.rules.registry import Severity
+from earshot.rules.rule import Severity
 from earshot.sockets import OutgoingPorts
 from tests.certificates.made import made
 from tests.config.read import read_local

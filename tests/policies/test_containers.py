@@ -13,7 +13,7 @@ from earshot.adopt.adoption import adopt_compose
 from earshot.config.docker import DockerSpec
 from earshot.placement.docker import DockerPlan, plan_docker
 from earshot.rules.evaluate import RULES
-from earshot.rules.registry import Severity
+from earshot.rules.rule import Severity
 from earshot.sources.compose import read_compose
 from earshot.sources.docker_container import NETWORK, REMOTE_IMAGE
 from tests.doubles.dns_server import dns_server

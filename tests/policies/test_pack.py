@@ -24,7 +24,7 @@ from earshot.listeners.model import ClusterPlan
 from earshot.listeners.terms import Protocol, Scope
 from earshot.placement.plan import NodeNames, plan
 from earshot.rules.evaluate import RULES
-from earshot.rules.registry import Rule
+from earshot.rules.rule import Rule
 from tests.config.read import read_local
 from tests.doubles.dns_server import dns_server
 from tests.policies.calls import UNKNOWN, Pack

@@ -8,8 +8,8 @@ from earshot.names.reachability import TABLE
 from earshot.placements import ClientLocation
 from earshot.rules.evaluate import RULES
 from earshot.rules.examples import example_of
-from earshot.rules.registry import AppliedAt, Rule
 from earshot.rules.reports import REPORTS, FailureReport, link
+from earshot.rules.rule import AppliedAt, Rule
 
 _HEAD = """\
 # Rules

@@ -6,7 +6,7 @@ import yaml
 
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.properties import NodeSettings
-from tests.rules.examples import HERE
+from tests.rules.plan_examples import HERE
 
 
 def files(rule: str) -> list[Path]:

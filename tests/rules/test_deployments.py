@@ -8,7 +8,7 @@ from earshot.checks.deployment import mistakes
 from earshot.facts.cluster import ClusterFacts
 from earshot.rules.evaluate import RULES, evaluate
 from tests.rules.deployment_examples import services
-from tests.rules.examples import files
+from tests.rules.plan_examples import files
 
 IDS = tuple(rule.id for rule in RULES if rule.needs == "deployment")
 RULE_OF = {rule.id: rule for rule in RULES}

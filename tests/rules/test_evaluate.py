@@ -10,10 +10,10 @@ from earshot.names.evidence import Evidence, EvidenceKey, EvidenceKind
 from earshot.names.lookup import Diagnosis, Lookup
 from earshot.placement.plan import NodeNames, plan
 from earshot.rules.evaluate import RULES, evaluate, remarks
-from earshot.rules.registry import Finding, Rule
+from earshot.rules.rule import Finding, Rule
 from earshot.topology.container import Container
 from tests.config.read import read_local
-from tests.rules.examples import HERE, files, load
+from tests.rules.plan_examples import HERE, files, load
 
 EMPTY = ClusterFacts(plan=None)
 

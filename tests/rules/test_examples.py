@@ -12,12 +12,17 @@ import yaml
 
 from earshot.facts.cluster import ClusterFacts
 from earshot.rules.evaluate import RULES, evaluate
-from earshot.rules.registry import FindingState
+from earshot.rules.rule import FindingState
 from earshot.sources.strimzi import read_strimzi
 from earshot.yaml_reading.document import read_yaml_documents
 from tests.goldens import VARIABLE, is_golden
-from tests.rules import container_examples, deployment_examples, examples, settings_examples
-from tests.rules.examples import described, files
+from tests.rules import (
+    container_examples,
+    deployment_examples,
+    plan_examples,
+    settings_examples,
+)
+from tests.rules.plan_examples import described, files
 
 RULE_OF = {rule.id: rule for rule in RULES}
 _FOUND = re.compile(r"^(x-)?findings:.*", re.MULTILINE | re.DOTALL)
@@ -33,7 +38,7 @@ def load(path: Path) -> tuple[ClusterFacts, list[dict[str, str]]]:
         return ClusterFacts(plan=None, strimzi=kafkas), [*stated["findings"]]
     keys = {*yaml.safe_load(text)}
     if "nodes" in keys:
-        return examples.load(path)
+        return plan_examples.load(path)
     if "containers" in keys:
         return container_examples.load(path)
     if "services" in keys:

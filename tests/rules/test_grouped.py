@@ -12,7 +12,7 @@ from earshot.names.evidence import Evidence, EvidenceKind
 from earshot.names.lookup import Diagnosis, Lookup
 from earshot.rules.evaluate import RULES
 from earshot.rules.grouped import grouped, shape
-from earshot.rules.registry import WAITING, Finding, FindingState, LineToWrite, Severity
+from earshot.rules.rule import WAITING, Finding, FindingState, LineToWrite, Severity
 
 RULE = next(rule for rule in RULES if rule.id == "KL011")
 

@@ -9,7 +9,7 @@ from earshot.listeners.model import ClusterPlan
 from earshot.listeners.properties import NodeSettings
 from earshot.rules.evaluate import evaluate
 from earshot.rules.kl002_kafka import RULE, objections, refusals
-from earshot.rules.registry import Severity
+from earshot.rules.rule import Severity
 from tests.goldens import is_golden
 from tests.listeners.clusters import plans
 from tests.rules.vectors import BASES, BROKER, COMBINED, CONTROLLER, MAP, VECTORS

@@ -6,7 +6,7 @@ import pytest
 
 from earshot.checks.deployment import mistakes
 from earshot.checks.lone_settings import mistakes_in_properties
-from earshot.rules.registry import Severity
+from earshot.rules.rule import Severity
 from tests.rules.deployment_examples import services
 
 UNVERIFIED = "ssl.endpoint.identification.algorithm"

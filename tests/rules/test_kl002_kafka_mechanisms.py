@@ -5,7 +5,7 @@ import pytest
 from earshot.checks.deployment import mistakes
 from earshot.checks.lone_settings import mistakes_in_properties
 from earshot.rules.kl002_kafka import objections
-from earshot.rules.registry import Severity
+from earshot.rules.rule import Severity
 from tests.rules.deployment_examples import services
 from tests.rules.vectors import BROKER
 

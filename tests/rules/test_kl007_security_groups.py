@@ -24,7 +24,7 @@ from earshot.listeners.terms import Role
 from earshot.rules.evaluate import evaluate
 from earshot.rules.kl007_security_groups import RULE
 from earshot.rules.kl009_lasting_address import RULE as LASTING
-from earshot.rules.registry import Finding, FindingState
+from earshot.rules.rule import Finding, FindingState
 from tests.aws.plans import ONE_LISTENER, TWO_LISTENERS, node, plan
 
 VPC = ip_network("10.0.0.0/16")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.address import Address
 from earshot.rules.kl015_clients import RULE
-from earshot.rules.registry import Finding
+from earshot.rules.rule import Finding
 from earshot.topology.broker import Bootstrap, Broker, Endpoint
 from earshot.topology.container import Container, JoinedNetwork
 from earshot.topology.model import Deployment

@@ -8,7 +8,7 @@ import pytest
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.address import Address
 from earshot.rules.kl016_nodes import RULE
-from earshot.rules.registry import Finding
+from earshot.rules.rule import Finding
 from earshot.topology.broker import Broker, Endpoint
 from earshot.topology.container import Container, JoinedNetwork
 from earshot.topology.model import Deployment

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.address import Address
 from earshot.rules.kl017_published import RULE
-from earshot.rules.registry import Finding, Severity
+from earshot.rules.rule import Finding, Severity
 from earshot.topology.broker import Bootstrap, Broker, Endpoint
 from earshot.topology.container import Container, JoinedNetwork, NodePort, PublishedPort
 from earshot.topology.model import Deployment

@@ -11,7 +11,7 @@ from earshot.listeners.terms import Role, Scope, UnknownHost
 from earshot.names.evidence import Evidence, EvidenceKind
 from earshot.names.lookup import Diagnosis, Lookup
 from earshot.rules.evaluate import RULES, evaluate, rules_at
-from earshot.rules.registry import (
+from earshot.rules.rule import (
     MOST_TEXT,
     AppliedAt,
     Finding,
@@ -20,7 +20,7 @@ from earshot.rules.registry import (
     Severity,
 )
 from earshot.topology.container import Container
-from tests.rules.examples import HERE, load
+from tests.rules.plan_examples import HERE, load
 
 CALLED_BY_NAME = {"KL002", "KL014", "KL018"}
 CALLED_FOR = {

@@ -25,7 +25,7 @@ from earshot.names.evidence import gather
 from earshot.names.policy import ResolverPolicy
 from earshot.rules.evaluate import RULES, evaluate
 from earshot.rules.examples import FOLDER, example_of
-from earshot.rules.registry import AppliedAt, Finding, FindingState, Rule
+from earshot.rules.rule import AppliedAt, Finding, FindingState, Rule
 from earshot.sources.container import facts_of
 from earshot.sources.instance import instance_facts
 from earshot.sources.user_data import UserDataFile

@@ -27,7 +27,7 @@ from earshot.names.evidence import Declaration, EvidenceKey
 from earshot.names.policy import ResolverPolicy
 from earshot.rules.evaluate import CheckResult
 from earshot.rules.grouped import grouped
-from earshot.rules.registry import Finding, FindingState
+from earshot.rules.rule import Finding, FindingState
 from earshot.sources.docker_container import read_container
 from earshot.topology.container import Container
 from earshot_pulumi.provider.kind import (

@@ -10,7 +10,7 @@ from earshot.config.aws import AwsSpec
 from earshot.listeners.terms import UnknownHost
 from earshot.names.policy import ResolverPolicy
 from earshot.placement.aws import plan_aws
-from earshot.rules.registry import FindingState, Severity
+from earshot.rules.rule import FindingState, Severity
 from earshot.validation.contract import Contract
 from tests.components.aws import registered as aws
 from tests.components.aws.registered import Answers, inputs, registered

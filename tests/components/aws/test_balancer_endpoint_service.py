@@ -10,7 +10,7 @@ from earshot.listeners.terms import Scope
 from earshot.names.policy import ResolverPolicy
 from earshot.placement.aws import plan_aws
 from earshot.placement.aws_standpoints import aws_standpoints
-from earshot.rules.registry import FindingState, Severity
+from earshot.rules.rule import FindingState, Severity
 from tests.components.aws.registered import (
     GATE,
     GROUP,

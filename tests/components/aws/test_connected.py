@@ -8,7 +8,7 @@ from earshot.config.aws import AwsSpec
 from earshot.facts.cloud import Cloud
 from earshot.names.policy import ResolverPolicy
 from earshot.placement.aws import AwsPlan, ProvisionedNames, plan_aws
-from earshot.rules.registry import Finding, FindingState
+from earshot.rules.rule import Finding, FindingState
 from tests.components.aws.registered import INGRESS, ZONE, inputs, registered
 from tests.config.aws_documents import OWN_ZONE, read_aws
 from tests.config.test_connected import MORE, OTHER

@@ -22,7 +22,7 @@ from earshot.listeners.terms import Protocol, Role, Scope, UnknownHost
 from earshot.names.evidence import Declaration, EvidenceKey, gather
 from earshot.names.lookup import Diagnosis
 from earshot.names.policy import ResolverPolicy
-from earshot.rules.registry import Finding, FindingState, Rule, Severity
+from earshot.rules.rule import Finding, FindingState, Rule, Severity
 from tests.doubles.resolvers import Table, TableAsked
 
 HERE = Path(__file__).parent / "examples"
