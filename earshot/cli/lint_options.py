@@ -68,7 +68,7 @@ def _path(text: str) -> Path:
             "earshot lint",
             observed="found an empty path",
             allowed="the path of a file or a folder",
-            remedy="check the variable that stands there; the current folder is .",
+            remedy="check the variable of the path; the current folder is .",
         )
     return Path(text)
 

@@ -78,7 +78,7 @@ def _values(file: Path) -> Iterator[str]:
 def _containers(
     module: Module, text: str, file: Path, options: FileOptions
 ) -> Iterator[FileReport]:
-    """A report for each provider, which stands for one engine."""
+    """A report for each provider: a provider is one engine."""
     pairs = ((declared.provider, declared) for declared in module.containers())
     for declared in by_key(pairs).values():
         own = {one.service.name: one for one in declared if one.file == str(file)}

@@ -43,7 +43,7 @@ _NAMED_BY = {
     "docker_registry_image": ("name",),
     CONTAINER: ("name", "id"),
 }
-"""Attributes that stand for the name of a resource."""
+"""Attributes whose value is the name of a resource."""
 _DEPTH = 8
 """Maximum length of a chain of references."""
 _NOTHING = Expression("", 0)
