@@ -3,15 +3,15 @@
 The other files of its folder are its module: they set variables and declare the containers around.
 """
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from itertools import islice
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 from earshot.checks.deployment import advice_on_services, mistakes
 from earshot.errors import EarshotError
-from earshot.lint.files import MAX_SIBLINGS
 from earshot.lint.model import FileOptions, FileReport, Mistake, Place
 from earshot.lint.places import in_lines
 from earshot.lint.script_files import check_script
@@ -27,6 +27,8 @@ from earshot.sources.terraform import CONTAINER, USER_DATA, DeclaredContainer, M
 from earshot.sources.user_data import is_user_data
 
 KIND = "Terraform file"
+MAX_FILES = 1000
+"""How many files of a module are read."""
 _NOTHING = "declares no container that is known to run a Kafka broker, and no user data of one"
 _ATTRIBUTES = {"networks": "networks_advanced", "ports": "ports", "image": "image"}
 
@@ -35,7 +37,8 @@ def check_terraform(text: str, file: Path, options: FileOptions) -> FileReport:
     """Checks one file of a module; the findings about other files of it are theirs."""
     if CONTAINER not in text and not any(name in text for name in USER_DATA):
         return FileReport(str(file), "", unchecked=(_NOTHING,))
-    module = Module({str(file): text, **_siblings(file)}, _values(file))
+    texts = sorted({**_siblings(file), str(file): text}.items())
+    module = _module(tuple(texts), tuple(_values(file)))
     reports = [
         *_containers(module, text, file, options),
         *_user_data(module, text, file, options),
@@ -53,17 +56,30 @@ def check_terraform(text: str, file: Path, options: FileOptions) -> FileReport:
     )
 
 
+@lru_cache(maxsize=1)  # the files of a folder are checked one after the other
+def _module(texts: tuple[tuple[str, str], ...], values: tuple[str, ...]) -> Module:
+    return Module(dict(texts), values)
+
+
 def _siblings(file: Path) -> Mapping[str, str]:
-    """The texts of the other files of the module."""
+    """The texts of the files of the module, as far as they can be read."""
+    with suppress(OSError), os.scandir(file.parent) as entries:
+        versions = [
+            (entry.path, entry.stat().st_mtime_ns, entry.stat().st_size)
+            for entry in entries
+            if entry.name.endswith((".tf", ".tf.json"))
+        ]
+        return _texts(tuple(sorted(versions)[:MAX_FILES]))
+    return {}
+
+
+@lru_cache(maxsize=1)
+def _texts(versions: tuple[tuple[str, int, int], ...]) -> Mapping[str, str]:
+    """The texts of files by name; a path with its time and size is a version of its file."""
     texts = {}
-    paths = (
-        path
-        for path in sorted(file.parent.glob("*.tf*"))
-        if path.name.endswith((".tf", ".tf.json")) and path.name != file.name
-    )
-    for path in islice(paths, MAX_SIBLINGS):
+    for path, _, _ in versions:
         with suppress(EarshotError):
-            texts[str(path)] = text_of(path)
+            texts[str(Path(path))] = text_of(Path(path))
     return texts
 
 
@@ -75,24 +91,44 @@ def _values(file: Path) -> Iterator[str]:
                 yield text_of(path)
 
 
+@dataclass(frozen=True)
+class _Engine:
+    """The containers of one provider, and what is wrong with them."""
+
+    declared: Sequence[DeclaredContainer]
+    findings: tuple[Finding, ...]
+    open_listeners: tuple[tuple[str, str], ...]
+
+
+@lru_cache(maxsize=1)
+def _engines(module: Module, release: tuple[int, int] | None) -> tuple[_Engine, ...]:
+    """The engines of ``module`` that run a broker."""
+    engines = []
+    pairs = ((declared.provider, declared) for declared in module.containers())
+    for declared in by_key(pairs).values():
+        services = tuple(replace(one.service, release=release) for one in declared)
+        if brokers_among(services) or redpanda_among(services):
+            findings = tuple(mistakes(services))
+            findings = (*findings, *advice_on_services(services, findings))
+            engines.append(_Engine(declared, findings, tuple(open_listeners(services))))
+    return tuple(engines)
+
+
 def _containers(
     module: Module, text: str, file: Path, options: FileOptions
 ) -> Iterator[FileReport]:
-    """A report for each provider: a provider is one engine."""
-    pairs = ((declared.provider, declared) for declared in module.containers())
-    for declared in by_key(pairs).values():
-        own = {one.service.name: one for one in declared if one.file == str(file)}
-        services = tuple(replace(one.service, release=options.release) for one in declared)
-        if not own or not (brokers_among(services) or redpanda_among(services)):
+    """A report for each engine on which ``file`` declares containers."""
+    lines = text.splitlines()
+    for engine in _engines(module, options.release):
+        own = {one.service.name: one for one in engine.declared if one.file == str(file)}
+        if not own:
             continue
-        findings = mistakes(services)
-        lines = text.splitlines()
         yield FileReport(
             str(file),
             KIND,
             tuple(
                 Mistake(finding, _place(lines, str(file), own[finding.container], finding))
-                for finding in (*findings, *advice_on_services(services, findings))
+                for finding in engine.findings
                 if finding.container in own
             ),
             tuple(
@@ -101,7 +137,7 @@ def _containers(
                 for setting in one.service.container.unknown
             ),
             open_listeners=tuple(
-                f"{name}: {reason}" for name, reason in open_listeners(services) if name in own
+                f"{name}: {reason}" for name, reason in engine.open_listeners if name in own
             ),
         )
 
