@@ -12,7 +12,7 @@ from earshot.lint.model import Place
 from earshot.listeners.images import spellings
 from earshot.rules.rule import Finding
 from earshot.yaml_reading.document import yaml_nodes, yaml_nodes_of_documents
-from earshot.yaml_reading.tags import key_text
+from earshot.yaml_reading.nodes import entry_at, pairs
 
 _OPTIONS = {"ports": ("-p", "--publish"), "command": (), "networks": ("--network", "--net")}
 
@@ -103,9 +103,9 @@ def at_paths(
     all_findings = list(findings)
     documents = yaml_nodes_of_documents(text, file_name) if all_findings else []
     for finding, paths in all_findings:
-        nodes = (_node(documents, path) for path in paths)
-        node = next((node for node in nodes if node is not None), None)
-        yield finding, Place(file_name) if node is None else _place_of_node(node, file_name)
+        entries = filter(None, (entry_at(documents, path) for path in paths))
+        key, _ = next(entries, (None, None))
+        yield finding, Place(file_name) if key is None else _place_of_node(key, file_name)
 
 
 def of_container(container: PodContainer, finding: Finding) -> Iterator[Keys]:
@@ -131,22 +131,6 @@ def of_resource(path: Keys, finding: Finding) -> Iterator[Keys]:
     yield (*path, "kind")
 
 
-def _node(documents: Sequence[yaml.Node], path: Keys) -> yaml.Node | None:
-    """The key or list item at ``path``, or None."""
-    key, value = None, None
-    for step in path:
-        if value is None and key is None:
-            key = value = documents[step] if isinstance(step, int) else None
-        elif isinstance(step, int):
-            entries = value.value if isinstance(value, yaml.SequenceNode) else []
-            key = value = entries[step] if step < len(entries) else None
-        else:
-            key, value = dict(_pairs(value)).get(step, (None, None))
-        if value is None:
-            return None
-    return key
-
-
 def _is_set(services: dict[str, tuple[yaml.Node, yaml.Node]], finding: Finding) -> bool:
     """True if the service of the finding sets one of its inputs."""
     _, section = services.get(finding.container, (None, None))
@@ -168,7 +152,7 @@ def _place(
 
 def _setting(section: yaml.Node, name: str) -> yaml.Node | None:
     """The node of a key of the service, or of the variable that sets a property."""
-    keys_of_service = dict(_pairs(section))
+    keys_of_service = dict(pairs(section))
     if name in keys_of_service:
         return keys_of_service[name][0]
     if (
@@ -186,7 +170,7 @@ def _setting(section: yaml.Node, name: str) -> yaml.Node | None:
             if str(entry.value).partition("=")[0] in variables:
                 return entry if isinstance(entry, yaml.Node) else None
         return None
-    keys = {variable: key for variable, (key, _) in _pairs(environment[1])}
+    keys = {variable: key for variable, (key, _) in pairs(environment[1])}
     return next((key for variable, key in keys.items() if variable in variables), None)
 
 
@@ -197,27 +181,14 @@ def _advertises(command: yaml.Node) -> bool:
 
 
 def _services(root: yaml.Node | None) -> dict[str, tuple[yaml.Node, yaml.Node]]:
-    top_level = dict(_pairs(root))
-    services = dict(_pairs(top_level["services"][1] if "services" in top_level else root))
+    top_level = dict(pairs(root))
+    services = dict(pairs(top_level["services"][1] if "services" in top_level else root))
     by_name = dict(services)
     for key, section in services.values():  # findings may use the container's name
-        container_name = dict(_pairs(section)).get("container_name")
+        container_name = dict(pairs(section)).get("container_name")
         if container_name is not None:
             by_name.setdefault(str(container_name[1].value), (key, section))
     return by_name
-
-
-def _pairs(node: yaml.Node | None) -> Iterator[tuple[str, tuple[yaml.Node, yaml.Node]]]:
-    """The entries of a map: first those of merge keys (`<<`), then its own, which win."""
-    if not isinstance(node, yaml.MappingNode):
-        return
-    for key, value in node.value:
-        if key.value == "<<":
-            merged_nodes = value.value if isinstance(value, yaml.SequenceNode) else [value]
-            for merged_node in reversed(merged_nodes):  # of several the first counts
-                yield from _pairs(merged_node)
-    for key, value in node.value:
-        yield key_text(key), (key, value)
 
 
 def _place_of_node(node: yaml.Node, file_name: str) -> Place:

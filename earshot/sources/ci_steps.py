@@ -3,7 +3,7 @@
 A command keeps the line that it has in the file, so that a mistake can be shown there.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 
 import yaml
@@ -11,7 +11,7 @@ import yaml
 from earshot.sources.docker_run import Started, started_containers
 from earshot.sources.pod_variables import Keys
 from earshot.sources.shell import Script, read_script
-from earshot.yaml_reading.tags import key_text
+from earshot.yaml_reading.nodes import entry_at
 
 
 def started_by(
@@ -27,25 +27,10 @@ def started_by(
     commands = [
         command
         for path, env in scripts
-        for node in _scalar_at(documents, path)
-        for command in read_script(_in_place(node, lines), environment=env).commands
+        if (entry := entry_at(documents, path)) and isinstance(entry[1], yaml.ScalarNode)
+        for command in read_script(_in_place(entry[1], lines), environment=env).commands
     ]
     return started_containers(Script(tuple(commands)))
-
-
-def _scalar_at(documents: Sequence[yaml.Node], path: Keys) -> Iterator[yaml.ScalarNode]:
-    """The scalar at ``path``, if there is one."""
-    node: object = documents
-    for step in path:
-        entries = node.value if isinstance(node, yaml.Node) else node
-        if isinstance(node, yaml.MappingNode):
-            pairs = {key_text(key): value for key, value in node.value}
-            node = pairs.get(str(step))
-        else:
-            is_there = isinstance(step, int) and isinstance(entries, list) and step < len(entries)
-            node = entries[step] if is_there else None  # type: ignore[index]
-    if isinstance(node, yaml.ScalarNode):
-        yield node
 
 
 def _in_place(node: yaml.ScalarNode, lines: Sequence[str]) -> str:

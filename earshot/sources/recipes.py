@@ -43,7 +43,7 @@ def _is_justfile(name: str) -> bool:
 
 
 def in_shell_form(text: str, name: str) -> str:
-    """``text`` as a shell script if it is a Makefile or justfile by its ``name``, else as it is."""
+    """``text`` as a shell script if ``name`` is a Makefile's or justfile's; unchanged otherwise."""
     lower = name.lower()
     if _is_makefile(lower):
         return "\n".join(_of_makefile(text.splitlines()))

@@ -131,7 +131,7 @@ MAKE = "      - run: make test\n"
         (steps(NET, run("localhost:9092", "--network net"), CLIENT_ON_NET), ["KL015"]),
         (steps(NET, run("kafka:9092", "--network net"), CLIENT_ON_NET), []),
         # other containers of the network
-        (steps(NET, run("nobody:9092", "--network net"), CLIENT_ON_NET,
+        (steps(NET, run("missing:9092", "--network net"), CLIENT_ON_NET,
                "      - run: docker compose up -d\n"), []),
         # the network may be that of the job's container
         (steps(run("kafka:9092", "--network ${{ job.container.network }}"), job=IN_CONTAINER), []),

@@ -62,10 +62,10 @@ def properties(advertised: str) -> str:
         (broker("kafka:9092", 'dynamic "ports" {\n  for_each = var.ports\n}\n'), []),
         (NETWORK + broker("kafka:9092", JOINED) + ui("kafka:9092"), []),
         (NETWORK + broker("localhost:9092", JOINED + PORTS) + ui("kafka:9092"), ["KL015"]),
-        (NETWORK + broker("nobody:9092", JOINED) + ui("kafka:9092"), ["KL015"]),
+        (NETWORK + broker("missing:9092", JOINED) + ui("kafka:9092"), ["KL015"]),
         # a network of elsewhere, and other modules, may have more names
-        (broker("nobody:9092", JOINED) + ui("kafka:9092"), []),
-        (NETWORK + broker("nobody:9092", JOINED) + ui("kafka:9092") + 'module "other" {}\n', []),
+        (broker("missing:9092", JOINED) + ui("kafka:9092"), []),
+        (NETWORK + broker("missing:9092", JOINED) + ui("kafka:9092") + 'module "other" {}\n', []),
         (broker("kafka:9092", "") + ui("kafka:9092", 'links = ["kafka"]\n'), []),
         (broker("localhost:9092", "") + ui("k:9092", 'links = ["kafka:k"]\n'), ["KL015"]),
         # one provider is one engine
@@ -132,7 +132,7 @@ def test_a_module_is_read_as_a_whole_and_each_file_has_its_mistakes(tmp_path: Pa
     write(tmp_path, "variables.tf", 'variable "host" {\n  default = "kafka"\n}\n')
     write(tmp_path, "network.tf", NETWORK)
     kafka = write(tmp_path, "kafka.tf", broker("${var.host}:9092", JOINED))
-    clients = write(tmp_path, "clients.tf", ui("nobody:9092"))
+    clients = write(tmp_path, "clients.tf", ui("missing:9092"))
     assert not check(kafka, {}).mistakes
     assert [one.finding.rule for one in check(clients, {}).mistakes] == ["KL015"]
     write(tmp_path, "terraform.tfvars", 'host = "localhost"\n')

@@ -1,6 +1,6 @@
 """Crafted reports in every format, compared with the files in `goldens`.
 
-One report has one of each kind of item, and stands in every format. The others are compared as
+One report has one of each kind of item, and is compared in every format. The others are compared as
 text, which shows the digest that all formats share, and where a part is only theirs: several
 matrices of a page, and sections without content. All pages have one style sheet.
 """
