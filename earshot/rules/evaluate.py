@@ -12,8 +12,7 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.listed import shortened
 from earshot.names.evidence import Evidence, EvidenceKind
 from earshot.rules.grouped import shape
-from earshot.rules.kl016_itself import unless_reported
-from earshot.rules.rule import AppliedAt, Finding, Rule
+from earshot.rules.rule import AppliedAt, Finding, Rule, Severity
 
 
 def _rules_by_id() -> dict[str, Rule]:
@@ -49,13 +48,22 @@ def evaluate(facts: ClusterFacts, rules: Iterable[Rule] = RULES) -> tuple[Findin
     Rules that do not apply to ``facts`` are skipped. A finding about a node in a container names
     the container.
     """
-    findings = (
+    findings = [
         _with_container(facts, finding)
         for rule in rules
         if rule.applies(facts)
         for finding in rule.findings(facts)
+    ]
+    caused = {
+        (finding.container, finding.listener)
+        for finding in findings
+        if finding.severity is Severity.ERROR and not finding.is_consequence
+    }
+    return tuple(
+        finding
+        for finding in findings
+        if not (finding.is_consequence and (finding.container, finding.listener) in caused)
     )
-    return unless_reported(tuple(findings))
 
 
 def _with_container(facts: ClusterFacts, finding: Finding) -> Finding:

@@ -7,30 +7,15 @@ answers clients without any broker (measured with Kafka 3.9.2). KRaft has no suc
 Source: `ControllerChannelManager.addNewBroker` in `core/src/main/scala/kafka/controller`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import replace
 
-from earshot.rules.rule import Finding, Rule, Severity
+from earshot.rules.rule import Finding, Rule
 from earshot.topology.broker import Broker, Endpoint
 from earshot.topology.container import is_loopback
 from earshot.topology.model import Deployment
 from earshot.topology.walk import failing_hop_to
 from earshot.topology.ways import Failure
-
-_EXPECTED = "an inter-broker listener at whose advertised address the broker reaches itself"
-
-
-def unless_reported(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """``findings`` without those of this module for a listener that another error names."""
-    named = {
-        (finding.container, finding.listener)
-        for finding in findings
-        if finding.expected != _EXPECTED and finding.severity is not Severity.WARNING
-    }
-    return tuple(
-        finding
-        for finding in findings
-        if finding.expected != _EXPECTED or (finding.container, finding.listener) not in named
-    )
 
 
 def check(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
@@ -38,15 +23,16 @@ def check(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
     for broker in deployment.brokers:
         endpoint = broker.named(broker.inter_broker)
         if endpoint is not None and (problem := problem_of(deployment, broker, endpoint)):
-            yield rule.finding(
+            finding = rule.finding(
                 f"advertises {endpoint.advertised}, where it does not reach itself ({problem}): "
                 "with ZooKeeper it then gets no leaders, and clients get no broker",
-                _EXPECTED,
+                "an inter-broker listener at whose advertised address the broker reaches itself",
                 listener=endpoint.name,
                 container=broker.service,
                 remedy=_remedy(deployment, broker, endpoint),
                 inputs=("advertised.listeners",),
             )
+            yield replace(finding, is_consequence=True)
 
 
 def problem_of(deployment: Deployment, broker: Broker, endpoint: Endpoint) -> str:

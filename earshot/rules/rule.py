@@ -127,6 +127,8 @@ class Finding:
     """Lines that fix the finding and break nothing else, if known."""
     is_only_way: bool = False
     """No other change as small as ``lines`` fixes it."""
+    is_consequence: bool = False
+    """It is left out if another error names the same listener: that error is the cause."""
 
     def __post_init__(self) -> None:
         for name in ("observed", "expected", "remedy"):  # they contain values of files
