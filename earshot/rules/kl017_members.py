@@ -54,7 +54,7 @@ def _client_listeners(
 ) -> Iterator[tuple[str, PublishedPort]]:
     """The published listeners of ``broker``, each with its port, whose advertised address is not
     known to fail or to be another broker's."""
-    if broker.container.on_host_network or "ports" in broker.container.unknown:
+    if broker.container.on_host_network or broker.container.has_unknown_ports:
         return
     for walk in published_listeners(deployment, broker):
         reached = walk.sent.reached
@@ -66,7 +66,7 @@ def _client_listeners(
 
 def _may_publish(broker: Broker, listener: str) -> bool:
     """Whether a port of the machine may lead to the listener of ``broker``."""
-    if broker.endpoints is None or "ports" in broker.container.unknown:
+    if broker.endpoints is None or broker.container.has_unknown_ports:
         return True
     endpoint = broker.named(listener)
     return endpoint is not None and bool(broker.container.published_at(endpoint.bind.port))

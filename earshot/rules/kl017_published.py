@@ -34,7 +34,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     yield from _port_conflicts(deployment)
     unpublished: set[tuple[str, str]] = set()
     for broker in deployment.brokers:
-        if broker.container.on_host_network or "ports" in broker.container.unknown:
+        if broker.container.on_host_network or broker.container.has_unknown_ports:
             continue
         walks = [*published_listeners(deployment, broker)]
         for walk in walks:

@@ -85,7 +85,9 @@ def started_containers(script: Script, read: Read | None = None, text: str = "")
     """
     runs = list(_runs(script))
     not_read = [f"line {line}: {reason}" for line, _, reason, _, _ in runs if reason]
-    networks = _Networks(script, is_whole=not not_read)
+    # a container with computed options may be on any network, with any name
+    has_all_options = all(COMPUTED not in options for *_, options, _ in runs)
+    networks = _Networks(script, is_whole=has_all_options and not not_read)
     containers: dict[str, StartedContainer] = {}
     twice: set[str] = set()
     for line, last_line, reason, options, words in runs:
@@ -98,7 +100,7 @@ def started_containers(script: Script, read: Read | None = None, text: str = "")
             twice.add(service.name)
     not_read += [f"container {name}: is started in two ways" for name in sorted(twice)]
     known = {name: started for name, started in containers.items() if name not in twice}
-    is_whole = not not_read
+    is_whole = has_all_options and not not_read
     linked = tuple(
         replace(started, service=_with_known_links(started.service, known, is_whole=is_whole))
         for started in known.values()

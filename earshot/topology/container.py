@@ -193,6 +193,11 @@ class Container:
         return bool(self.links) and not self.networks and self.network_mode in DEFAULT_BRIDGES
 
     @property
+    def has_unknown_ports(self) -> bool:
+        """Whether it may publish other ports: its ports, or options of its command, are unknown."""
+        return not {"ports", "options"}.isdisjoint(self.unknown)
+
+    @property
     def on_host_network(self) -> bool:
         """Whether it uses the host's network, so that its ports are the host's."""
         return self.network_mode == HOST_NETWORK

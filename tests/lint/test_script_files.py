@@ -196,8 +196,17 @@ def test_what_was_not_read_is_said(tmp_path: Path, text: str, reason: str) -> No
     assert any(reason in text for text in report.unchecked)
 
 
-def test_an_unknown_option_leaves_the_listeners_open(tmp_path: Path) -> None:
-    report = check(write(tmp_path, "start.sh", broker("kafka:9092", "$OPTIONS")), {})
+@pytest.mark.parametrize(
+    "text",
+    [
+        broker("kafka:9092", "$OPTIONS"),
+        # the options may publish 9092:9092, or join a network of the client
+        broker("localhost:9092", "-p 29092:9092 $OPTIONS"),
+        "docker network create n\n" + broker("kafka:9092", "$OPTIONS") + ui("--network n"),
+    ],
+)
+def test_an_unknown_option_leaves_ports_and_networks_open(tmp_path: Path, text: str) -> None:
+    report = check(write(tmp_path, "start.sh", text), {})
     assert [mistake.level for mistake in report.mistakes if mistake.level == "error"] == []
     assert "container kafka: options could not be read" in report.unchecked
 
