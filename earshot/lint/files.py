@@ -190,8 +190,10 @@ def published_by_siblings(file: Path, services: Collection[str]) -> Iterator[str
 
     `docker compose -f` or `extends` may merge the two, such as a base and a file per environment.
     """
+    if not services:
+        return  # a folder may have thousands of files
     siblings = (path for path in sorted(file.parent.glob("*.y*ml")) if path.name != file.name)
-    for sibling in islice(siblings, MAX_SIBLINGS if services else 0):
+    for sibling in islice(siblings, MAX_SIBLINGS):
         with contextlib.suppress(EarshotError):
             text = text_of(sibling)
             if not any(name in text for name in services):
