@@ -32,7 +32,10 @@ def write_files(folder: Path, count: int) -> list[str]:
     paths = []
     for number in range(count):
         file = folder / f"compose-{number}.yml"
-        file.write_text(text)
+        # no file's lists equal another's, so that none is answered from a cache
+        file.write_text(
+            text.replace("kafka1", f"kafka{number}-1").replace("INTERNAL", f"I{number}")
+        )
         paths.append(str(file))
     return paths
 
