@@ -18,9 +18,10 @@ from earshot.listeners.listed import numbered
 from earshot.listeners.terms import CLIENT_SCOPES, Scope
 from earshot.project import CLUSTER_KEY
 from earshot.rules.rule import Finding
-from earshot.sources.compose import Compose, Service
+from earshot.sources.compose import Compose
 from earshot.sources.kafka_broker import KafkaBroker, brokers_in, read_broker
 from earshot.sources.parsed_listener import ParsedListener
+from earshot.sources.service import Service
 
 LOOKED_UP_LATER = tuple(
     f"{rule}: names are looked up by the policy pack, with the DNS servers of their clients"

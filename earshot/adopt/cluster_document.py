@@ -20,10 +20,10 @@ from earshot.listeners.properties import NodeSettings, property_of, property_of_
 from earshot.listeners.secrets import INSTEAD, reveals
 from earshot.listeners.terms import CLIENT_SCOPES, DEFAULT_KAFKA, Protocol, Scope
 from earshot.names.kinds import NameKind, kind_of
-from earshot.sources.compose import Service
 from earshot.sources.container import version_of
 from earshot.sources.kafka_broker import KafkaBroker
 from earshot.sources.parsed_listener import ParsedListener
+from earshot.sources.service import Service
 from earshot.topology.container import Container, is_loopback
 
 CONTROLLER_PORT = 9093

@@ -21,12 +21,11 @@ from earshot.names.policy import ResolverPolicy, SystemResolvers
 from earshot.rules import kl002_kafka, kl012_same_broker, kl014_image
 from earshot.rules.evaluate import CheckResult, evaluate, remarks, rules_at
 from earshot.rules.rule import AppliedAt, Finding, FindingState, Rule, Severity
-from earshot.sources.compose import Service
 from earshot.sources.container import facts_of
-from earshot.sources.deployment import brokers_among
 from earshot.sources.docker_container import in_stack
 from earshot.sources.image_settings import hidden_variables
 from earshot.sources.open_listeners import open_listeners
+from earshot.sources.service import Service, brokers_among
 from earshot.sources.stack_resources import RegisteredStack
 from earshot.topology.container import DEFAULT_BRIDGES, MOUNTED, Container
 from earshot.topology.names import is_gateway

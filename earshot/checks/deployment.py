@@ -29,10 +29,10 @@ from earshot.rules import (
 from earshot.rules.evaluate import evaluate, rules_at
 from earshot.rules.objections import known_objections
 from earshot.rules.rule import AppliedAt, Finding
-from earshot.sources.compose import Service
-from earshot.sources.deployment import brokers_among, deployment, settings_of, with_empty
+from earshot.sources.deployment import deployment
 from earshot.sources.other_images import zookeeper_variable
 from earshot.sources.redpanda import advertised_listeners
+from earshot.sources.service import Service, brokers_among, with_empty
 from earshot.topology.broker import Broker
 from earshot.topology.model import Deployment
 from earshot.topology.names import Member, Resolution, UnresolvedName
@@ -130,7 +130,7 @@ def _lost_zookeepers(
     for service in plain.values():
         if service.name not in names:
             continue
-        settings, container = settings_of(service), service.container
+        settings, container = service.settings, service.container
         own_variable = zookeeper_variable(container)
         # an unknown image may contain a ZooKeeper
         if container.unknown or (container.family is Family.UNKNOWN and not own_variable):
@@ -151,7 +151,7 @@ def _replicas(
     for service in services:
         if service.replicas and service.name in names:
             broker, container = whole.by_service[service.name], service.container
-            settings = settings_of(service) if broker.is_kafka else None
+            settings = service.settings if broker.is_kafka else None
             has_own_command = bool(service.command) and settings is not None
             is_plain = not (has_own_command or service.is_built or container.unknown)
             values = settings.values if settings else {}
@@ -202,7 +202,7 @@ def _unbound(whole: Deployment, broker: Broker) -> Iterator[Finding]:
 def problems(service: Service) -> tuple[tuple[Finding, ...], bool]:
     """The reasons why a broker does not start, or else its unusable addresses; and whether it
     starts."""
-    settings = settings_of(service)
+    settings = service.settings
     refused = tuple(refusals(service, settings))
     starts = not any(refusal.is_certain_error for refusal in refused)
     return (*refused, *(unusable(service, settings) if starts else ())), starts
@@ -281,7 +281,7 @@ def advice_on_services(
     for service in brokers_among(services):
         if service.name in containers:
             continue
-        settings = settings_of(service)
+        settings = service.settings
         addresses = settings.values.get("advertised.listeners", "")
         hosts = [part.partition("://")[2].rpartition(":")[0] for part in addresses.split(",")]
         is_among_containers = any(

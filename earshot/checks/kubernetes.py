@@ -17,7 +17,6 @@ from earshot.listeners.listed import by_key, shortened
 from earshot.rules import kl002_kafka, kl014_image, kl015_clients, kl016_nodes
 from earshot.rules.evaluate import evaluate, rules_at
 from earshot.rules.rule import AppliedAt, Finding
-from earshot.sources.deployment import settings_of
 from earshot.sources.kubernetes import Manifest
 from earshot.sources.pod_scripts import has_control_flow
 from earshot.sources.pod_values import values_not_text
@@ -192,7 +191,7 @@ def _random_ids(manifest: Manifest) -> Iterator[Finding]:
     """Findings for replicas that each format their storage with a random cluster id."""
     for broker in manifest.brokers:
         command = "\n".join(broker.service.command)
-        voters = settings_of(broker.service).values.get("controller.quorum.voters", "")
+        voters = broker.service.settings.values.get("controller.quorum.voters", "")
         if "random-uuid" not in command or has_control_flow(command) or "," not in voters:
             continue
         if sum(replica.template == broker.name for replica in manifest.replicas) > 1:
@@ -221,7 +220,7 @@ def uses_own_service(manifest: Manifest) -> bool:
 
 
 def _refusals(broker: PodContainer) -> Iterator[Finding]:
-    settings = settings_of(broker.service)
+    settings = broker.service.settings
     refused = [*refusals(broker.service, settings)]
     if not refused and (unexpanded := [*_unexpanded_references(broker)]):
         yield from unexpanded

@@ -6,21 +6,25 @@ and other brokers are unknown, so that reachability is not checked. The release 
 of 3.9.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from earshot.checks.deployment import advice_on_services, advice_on_settings, problems
 from earshot.facts.settings import NEWEST, BrokerSettings, is_broker_configuration
 from earshot.listeners.properties import malformed_keys, read_properties
 from earshot.rules import kl002_kafka
 from earshot.rules.rule import Finding
-from earshot.sources.compose import Service
-from earshot.sources.deployment import brokers_among
 from earshot.sources.open_listeners import open_listeners, open_values
-from earshot.sources.task_definition import TaskContainer
-from earshot.sources.user_data import UserDataFile
+from earshot.sources.service import Service, brokers_among
 from earshot.topology.container import Container
+
+if TYPE_CHECKING:  # slow to import
+    from earshot.sources.task_definition import TaskContainer
+    from earshot.sources.user_data import UserDataFile
 
 Release = tuple[int, int] | None
 """Kafka's (major, minor); None if not stated."""

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from earshot.rules.kl016_nodes import RULE
 from earshot.rules.kl016_quorum import VOTERS
 from earshot.rules.rule import Finding
-from earshot.sources.deployment import settings_of
 from earshot.sources.kubernetes import Manifest
 from earshot.sources.workloads import PodContainer
 from earshot.topology.broker import Broker
@@ -61,7 +60,7 @@ def never_ready(replicas: Manifest, whole: PodDeployment) -> Iterator[Finding]:
 
 def _probed_listener(container: PodContainer, broker: Broker) -> str:
     """The listener that must answer before the pod is ready, if that needs a quorum, or empty."""
-    release = settings_of(container.service).release
+    release = container.service.settings.release
     for check in container.pod.checks:
         closed = release is not None and release >= _REFUSES
         for endpoint in broker.for_clients if check.is_kafka or closed else ():

@@ -10,9 +10,9 @@ from earshot.checks.remedy_lines import CheckedFile, RemedyLines, obstacle, prot
 from earshot.errors import EarshotError
 from earshot.rules.kl002_kafka import unusable
 from earshot.rules.rule import Finding, LineToWrite
-from earshot.sources.compose import Service
 from earshot.sources.compose_ports import read_port
-from earshot.sources.deployment import deployment, settings_of
+from earshot.sources.deployment import deployment
+from earshot.sources.service import Service
 from earshot.topology.broker import Broker
 from earshot.topology.container import PublishedPort
 from earshot.topology.model import Deployment
@@ -65,7 +65,7 @@ def _trial(file: CheckedFile, lines: Sequence[LineToWrite], check: Check) -> set
 def _writes_unusable(services: Iterable[Service], names: set[str]) -> bool:
     """Whether a service of these ``names`` has an unusable address."""
     written = (service for service in services if service.name in names)
-    return any(any(unusable(settings_of(service).read())) for service in written)
+    return any(any(unusable(service.settings.read())) for service in written)
 
 
 def _cures(finding: Finding, kinds: set[_Kind], later_kinds: set[_Kind] | None) -> bool:

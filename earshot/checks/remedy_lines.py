@@ -17,8 +17,7 @@ from earshot.listeners.listed import by_key
 from earshot.listeners.placeholders import is_known
 from earshot.listeners.secrets import reveals
 from earshot.rules.rule import LineToWrite
-from earshot.sources.compose import Service
-from earshot.sources.deployment import settings_of
+from earshot.sources.service import Service
 from earshot.topology.broker import Broker
 from earshot.topology.container import PublishedPort
 from earshot.topology.model import Deployment
@@ -64,7 +63,7 @@ class CheckedFile:
 
     @cached_property
     def _settings(self) -> dict[str, BrokerSettings]:
-        return {name: settings_of(self.by_name[name]) for name in self.deployment.by_service}
+        return {name: self.by_name[name].settings for name in self.deployment.by_service}
 
     def settings(self, broker: Broker) -> BrokerSettings:
         return self._settings[broker.service]

@@ -8,7 +8,7 @@ import re
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TypeVar, cast
 
 from earshot.listeners.address import Address
@@ -51,7 +51,6 @@ NEWEST = (4, 4)
 T = TypeVar("T")
 K = TypeVar("K")
 V = TypeVar("V")
-Memo = dict[tuple[str, str], object]
 
 
 def is_broker_configuration(values: Mapping[str, str]) -> bool:
@@ -134,8 +133,7 @@ class KafkaSettings:
 
     A setting raises `Unreadable` if the grammar refuses it, or if it is unknown: one with a
     variable that is not set, and if ``complete`` is False an absent property, as an image may set
-    it. The nodes of a cluster may share ``memo``, as most of their values are equal.
-    ``grammar`` is Kafka's own by default.
+    it. ``grammar`` is Kafka's own by default.
     """
 
     def __init__(
@@ -145,13 +143,11 @@ class KafkaSettings:
         *,
         complete: bool,
         grammar: Grammar | None = None,
-        memo: Memo | None = None,
     ) -> None:
         self.values = values
         self.version = version
         self.complete = complete
-        self.grammar: Grammar = grammar or KafkaGrammar(version)
-        self._memo: Memo = {} if memo is None else memo
+        self.grammar: Grammar = grammar or _kafka_grammar(version)
 
     def has(self, key: str) -> bool:
         if key in self.values:
@@ -299,15 +295,24 @@ class KafkaSettings:
         """The list at ``key``, empty by default. Raises Unreadable if an entry is invalid."""
         if not self.has(key):
             return {}
-        text = self.text(key)
-        if (key, text) not in self._memo:
-            items = list(read(text))
-            good = [entry for entry in items if not isinstance(entry, Bad)]
-            self._memo[key, text] = dict(good) if len(good) == len(items) else None
-        cached = cast("dict[K, V] | None", self._memo[key, text])
-        if cached is None:
+        entries = _entries(read, self.text(key))
+        if entries is None:
             raise Unreadable
-        return cached
+        return cast("dict[K, V]", entries)
+
+
+_kafka_grammar = lru_cache(maxsize=64)(KafkaGrammar)
+
+
+@lru_cache(maxsize=4096)
+def _entries(
+    read: Callable[[str], Iterator[tuple[object, object] | Bad]], text: str
+) -> dict[object, object] | None:
+    """The list ``text``, or None if an entry is invalid. The nodes of a cluster have mostly equal
+    lists, and each list is read by several rules."""
+    items = list(read(text))
+    good = [entry for entry in items if not isinstance(entry, Bad)]
+    return dict(good) if len(good) == len(items) else None
 
 
 @dataclass(frozen=True)
@@ -325,7 +330,14 @@ class BrokerSettings:
 
     def read(self, release: tuple[int, int] | None = None) -> KafkaSettings:
         """The settings as Kafka reads them; ``release`` is the default for an unknown one."""
-        version: tuple[int, ...] = self.release or release or NEWEST
+        return self._as_read if release is None else self._read_by(release)
+
+    @cached_property
+    def _as_read(self) -> KafkaSettings:
+        return self._read_by(NEWEST)
+
+    def _read_by(self, release: tuple[int, int]) -> KafkaSettings:
+        version: tuple[int, ...] = self.release or release
         if self.release and self.patch is not None:
             version = (*self.release, self.patch)
         return KafkaSettings(self.values, version, complete=self.complete)

@@ -18,8 +18,7 @@ from earshot.rules.rule import Finding
 from earshot.sources.bootstraps import bootstraps_alone
 from earshot.sources.ci_services import JOB, CiJob, github_jobs, gitlab_jobs, without_host
 from earshot.sources.ci_steps import started_by
-from earshot.sources.compose import Service
-from earshot.sources.deployment import brokers_among, deployment
+from earshot.sources.deployment import deployment
 from earshot.sources.docker_run import Started
 from earshot.sources.drop_ins import UNIT_ENDINGS, drop_ins
 from earshot.sources.files import text_of
@@ -27,6 +26,7 @@ from earshot.sources.open_listeners import open_listeners
 from earshot.sources.pod_variables import Keys
 from earshot.sources.quadlet import merged_text, name_of, read_units
 from earshot.sources.redpanda import redpanda_among
+from earshot.sources.service import Service, brokers_among
 from earshot.sources.values import as_map
 from earshot.topology.container import is_loopback
 from earshot.topology.model import Deployment

@@ -16,17 +16,16 @@ from earshot.rules.rule import Finding
 from earshot.sources.bootstraps import bootstraps, bootstraps_alone, uses_msk
 from earshot.sources.compose import (
     Compose,
-    Service,
     is_compose,
     may_be_merged,
     read_compose,
     started_services,
 )
-from earshot.sources.deployment import brokers_among
 from earshot.sources.files import beside, text_of, variables_for
 from earshot.sources.open_listeners import open_listeners
 from earshot.sources.other_images import may_be_broker
 from earshot.sources.redpanda import redpanda_among
+from earshot.sources.service import Service, brokers_among
 from earshot.yaml_reading.document import repeated_keys
 
 NOT_COMPOSE = ("is not a Compose file",)
@@ -51,13 +50,14 @@ def check_compose(
     services = _started_services(compose, options)
     if not is_whole:
         services = _with_ports_of_siblings(services, file)
+    has_broker = bool(brokers_among(services) or redpanda_among(services))
     has_msk_client = ".amazonaws.com" in text and uses_msk(services)
-    findings = mistakes(services) if bootstraps_alone(services) else ()
-    if not (findings or brokers_among(services) or redpanda_among(services) or has_msk_client):
+    may_fail = has_broker or has_msk_client or bootstraps_alone(services)
+    findings = mistakes(services) if may_fail else ()
+    if not (findings or has_broker or has_msk_client):
         no_broker = "no service of it is known to run a Kafka broker"
         reasons = (*_unknown_images(services), *_not_included(compose), no_broker)
         return FileReport(file_name, "", unchecked=reasons)
-    findings = findings or mistakes(services)
     if not compose.has_unique_keys:
         findings = (*_repeated(text, file_name), *findings)
     findings = (*_misspelt(compose, services), *findings)
@@ -121,10 +121,10 @@ def _compose(
 
 
 def _started_services(compose: Compose, options: FileOptions) -> tuple[Service, ...]:
-    return tuple(
-        replace(service, release=options.release)
-        for service in started_services(compose.services, options.profiles)
-    )
+    services = started_services(compose.services, options.profiles)
+    if options.release is None:
+        return services
+    return tuple(replace(service, release=options.release) for service in services)
 
 
 def _with_ports_of_siblings(services: Sequence[Service], file: Path) -> tuple[Service, ...]:

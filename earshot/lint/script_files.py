@@ -14,12 +14,12 @@ from earshot.lint.model import FileOptions, FileReport, Mistake
 from earshot.lint.places import in_command
 from earshot.sources.bootstraps import bootstraps_alone
 from earshot.sources.compose import is_compose
-from earshot.sources.deployment import brokers_among
 from earshot.sources.docker_run import started_containers
 from earshot.sources.files import beside
 from earshot.sources.open_listeners import open_listeners
 from earshot.sources.recipes import in_shell_form, with_alternatives
 from earshot.sources.redpanda import redpanda_among
+from earshot.sources.service import brokers_among
 from earshot.sources.shell import Script, read_script, syntax_of
 
 _NO_BROKER = "starts no container that is known to run a Kafka broker"

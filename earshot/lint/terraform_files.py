@@ -18,11 +18,11 @@ from earshot.lint.script_files import check_script
 from earshot.listeners.images import spellings
 from earshot.listeners.listed import by_key
 from earshot.rules.rule import Finding
-from earshot.sources.deployment import brokers_among
 from earshot.sources.files import text_of
 from earshot.sources.hcl import Block, Expression, evaluate
 from earshot.sources.open_listeners import open_listeners
 from earshot.sources.redpanda import redpanda_among
+from earshot.sources.service import brokers_among
 from earshot.sources.terraform import CONTAINER, USER_DATA, DeclaredContainer, Module
 from earshot.sources.user_data import is_user_data
 

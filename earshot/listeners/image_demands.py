@@ -6,7 +6,7 @@ such as `3.4` leads to the last image of 3.4, which has the new one.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import partial
@@ -118,15 +118,16 @@ class Demand:
     otherwise: str = ""
     """What else would do where something is missing."""
 
-    def holds(self, image: Image, values: Mapping[str, str]) -> bool:
-        """Whether it is made of a node with these properties in that image."""
+    def holds(self, image: Image, kinds: Collection[Of]) -> bool:
+        """Whether it is made of a node of these ``kinds`` in ``image``."""
         in_time = self.since <= image.release < self.before
         if image.family is Family.BITNAMI:
             in_time = in_time and image.is_old_of_bitnami == (self.source == BITNAMI_BEFORE)
-        return image.family is self.image and in_time and _is(self.of, values)
+        return image.family is self.image and in_time and self.of in kinds
 
 
-def _is(of: Of, values: Mapping[str, str]) -> bool:
+def kinds_of(values: Mapping[str, str]) -> frozenset[Of]:
+    """The kinds of a node with the properties ``values``."""
     roles = {role.strip() for role in values.get("process.roles", "").split(",")} - {""}
     inter_broker = values.get("inter.broker.listener.name", "INTERNAL")
     controllers = values.get("controller.listener.names", "CONTROLLER")
@@ -134,7 +135,7 @@ def _is(of: Of, values: Mapping[str, str]) -> bool:
     protocols = [entry.split(":")[:2] for entry in _protocol_map(values).split(",") if ":" in entry]
     secured = (values.get("listeners", ""), _protocol_map(values))
     sasl = [name for name, protocol in protocols if protocol in ("SASL_PLAINTEXT", "SASL_SSL")]
-    return {
+    applies_by_kind = {
         Of.ANY: True,
         Of.WITH_ZOOKEEPER: not roles,
         Of.WITHOUT_A_MODE: not roles and "zookeeper.connect" not in values,
@@ -153,7 +154,8 @@ def _is(of: Of, values: Mapping[str, str]) -> bool:
         and values.get("controller.quorum.bootstrap.servers", "") not in ("", "localhost:9093"),
         Of.SASL_BETWEEN_BROKERS: inter_broker in sasl,
         Of.SASL_OF_CONTROLLERS: any(name in controllers and name != inter_broker for name in sasl),
-    }[of]
+    }
+    return frozenset(kind for kind, applies in applies_by_kind.items() if applies)
 
 
 def _protocol_map(values: Mapping[str, str]) -> str:

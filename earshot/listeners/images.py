@@ -30,6 +30,7 @@ _FAMILIES = {
     Family.WURSTMEISTER: re.compile(r"(?:.*/)?wurstmeister/kafka"),
 }
 
+_REDPANDA = re.compile(r"(?:.*/)?(?:redpandadata|vectorized|redpanda-data)/redpanda(?:-[a-z]+)*")
 _ID = re.compile(r"(?:sha256:)?(?:[0-9a-f]{64}|[0-9a-f]{12})")
 
 PREFIX = "KAFKA_"
@@ -101,6 +102,7 @@ APACHE_DEFAULTS = {
 """What apache/kafka runs with where not one property is set."""
 
 
+@lru_cache(maxsize=16384)
 def family_of(image: str) -> Family:
     """The family of an image reference, also in a mirror of its registry."""
     name = repository_of(image)
@@ -121,11 +123,17 @@ def is_unnamed(image: str) -> bool:
     return not image or _ID.fullmatch(image) is not None
 
 
+@lru_cache(maxsize=16384)
 def repository_of(image: str) -> str:
     """``image`` without its tag and digest."""
     name = image.partition("@")[0]
     head, colon, tag = name.rpartition(":")
     return head if colon and "/" not in tag else name
+
+
+def is_redpanda(image: str) -> bool:
+    """Whether an image is Redpanda's, in any registry."""
+    return _REDPANDA.fullmatch(repository_of(image)) is not None
 
 
 def tag_of(image: str) -> str:

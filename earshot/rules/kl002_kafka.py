@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from earshot.errors import without_users
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.settings import BrokerSettings, KafkaSettings, Memo, Unreadable
+from earshot.facts.settings import BrokerSettings, KafkaSettings, Unreadable
 from earshot.listeners.address import why_unusable
 from earshot.listeners.grammar import Bad
 from earshot.listeners.placeholders import is_known
@@ -44,11 +44,9 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
-def objections(
-    values: Mapping[str, str], version: str, memo: Memo | None = None
-) -> Iterator[Objection]:
+def objections(values: Mapping[str, str], version: str) -> Iterator[Objection]:
     """The objections of Kafka ``version`` ("4.1.1", "4.2.0-rc1") to one node's properties."""
-    view = strict_settings(values, version, memo)
+    view = strict_settings(values, version)
     is_zookeeper = not view.is_kraft and view.version < (4, 0)
     for check in (kl002_kafka_roles.roles,) if is_zookeeper else CHECKS:
         yield from known_objections(check, view)
@@ -188,9 +186,8 @@ def redpanda_refusals(endpoints: Iterable[Endpoint], setting: str) -> Iterator[F
 def check(facts: ClusterFacts) -> Iterator[Finding]:
     version = facts.kafka_version or DEFAULT_KAFKA
     kafka = f"Kafka {version}" if facts.kafka_version else f"Kafka (taken for {version})"
-    memo: Memo = {}
     for id, settings in facts.settings.items():
-        for objection in objections(settings.values, version, memo):
+        for objection in objections(settings.values, version):
             yield as_finding(objection, id, settings.role, kafka)
 
 

@@ -77,10 +77,11 @@ def refusals(container: Container, settings: BrokerSettings, *, plain: bool) -> 
         )
         return
     known_image = Image(family, release, images.is_old_of_bitnami(image))
+    kinds = image_demands.kinds_of(settings.values)
     demands = [
         demand
         for demand in image_demands.DEMANDS
-        if demand.holds(known_image, settings.values)
+        if demand.holds(known_image, kinds)
         and not images.reads_a_mounted_file(image, container.env, container.mounts)
     ]
     for demand in demands:

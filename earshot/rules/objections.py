@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from earshot.facts.settings import KafkaSettings, Memo, Unreadable
+from earshot.facts.settings import KafkaSettings, Unreadable
 from earshot.listeners import grammar
 
 
@@ -33,14 +33,10 @@ class Objection:
 Check = Callable[[KafkaSettings], Iterator[Objection]]
 
 
-def strict_settings(
-    values: Mapping[str, str], version: str, memo: Memo | None = None
-) -> KafkaSettings:
+def strict_settings(values: Mapping[str, str], version: str) -> KafkaSettings:
     """One node's properties as read by Kafka ``version``, such as "4.1.1" or "4.2.0-rc1"."""
     numbers = re.findall(r"[0-9]+", version)[:3]
-    return KafkaSettings(
-        values, tuple(map(int, numbers)), complete=True, grammar=grammar, memo=memo
-    )
+    return KafkaSettings(values, tuple(map(int, numbers)), complete=True, grammar=grammar)
 
 
 def known_objections(check: Check, view: KafkaSettings) -> Iterator[Objection]:

@@ -23,7 +23,7 @@ from earshot.listeners.images import repository_of
 from earshot.listeners.placeholders import is_known
 from earshot.listeners.properties import read_properties
 from earshot.listeners.terms import ANY_IPV4, Protocol
-from earshot.sources.compose import Service
+from earshot.sources.service import Service
 from earshot.topology.broker import Bootstrap, Broker
 from earshot.topology.container import is_loopback
 from earshot.topology.msk import is_msk_broker
@@ -78,27 +78,34 @@ _TOOL = re.compile(
 )
 _WORKER_PROTOCOL = "CONNECT_SECURITY_PROTOCOL"
 _OF_CONNECT = ("CONNECT_BOOTSTRAP_SERVERS", "BOOTSTRAP_SERVERS")
-_Row = tuple[re.Pattern[str], str, str]
+_Row = tuple[re.Pattern[str], re.Pattern[str], str]
 
 
 def _confluent(images: str, begin: str, own: str = "") -> _Row:
     """The row of Confluent's ``images``, whose variables begin with ``begin``."""
     image = re.compile(rf"(?:.*/)?confluentinc/(?:{images})")
-    return image, rf"({begin})BOOTSTRAP_SERVERS", rf"\1{own}SECURITY_PROTOCOL"
+    return image, re.compile(rf"({begin})BOOTSTRAP_SERVERS"), rf"\1{own}SECURITY_PROTOCOL"
 
 
 _DEBEZIUM = re.compile(r"(?:.*/)?debezium/connect(?:-base)?")
 _PORT_OF_LINK = 9092
 """The port at which Debezium's start script looks for linked brokers."""
 _PROTOCOLS: tuple[_Row, ...] = (
-    (_UI, r"(KAFKA_CLUSTERS_[0-9]+)_BOOTSTRAP_?SERVERS", r"\1_PROPERTIES_SECURITY_PROTOCOL"),
-    (_DEBEZIUM, r"BOOTSTRAP_SERVERS", _WORKER_PROTOCOL),
+    (
+        _UI,
+        re.compile(r"(KAFKA_CLUSTERS_[0-9]+)_BOOTSTRAP_?SERVERS"),
+        r"\1_PROPERTIES_SECURITY_PROTOCOL",
+    ),
+    (_DEBEZIUM, re.compile("BOOTSTRAP_SERVERS"), _WORKER_PROTOCOL),
     _confluent("cp-schema-registry", _OF_REGISTRY),
     _confluent("cp-kafka-connect(?:-base)?|cp-server-connect(?:-base)?", "CONNECT_"),
     _confluent("(?:cp-)?ksqldb-server", "KSQL_"),
     _confluent("cp-kafka-rest", "KAFKA_REST_", "CLIENT_"),
 )
 """By image: the variable of its addresses, and that of its security protocol."""
+
+
+_PORT_NUMBER = re.compile(r"[0-9]{2,5}", re.ASCII)
 
 
 def is_client_setting(name: str) -> bool:
@@ -191,7 +198,7 @@ def _with_security(service: Service, client: Bootstrap) -> Bootstrap:
     """``client`` with its security protocol and SASL mechanism, where they are known."""
     env, setting = service.container.env, client.setting
     for image_pattern, setting_pattern, variable in _PROTOCOLS:
-        match = re.fullmatch(setting_pattern, setting)
+        match = setting_pattern.fullmatch(setting)
         if match is None or not _has_own_settings(service, image_pattern):
             continue
         name = env.get(match.expand(variable), Protocol.PLAINTEXT)
@@ -277,7 +284,7 @@ def _in_pairs(env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for name, host in env.items():
         begin = _HOST.fullmatch(name)
         port = env.get(f"{begin[1]}PORT", "") if begin else ""
-        if re.fullmatch(r"[0-9]{2,5}", port, re.ASCII) and ":" not in host and "," not in host:
+        if _PORT_NUMBER.fullmatch(port) and ":" not in host and "," not in host:
             yield name, f"{host}:{port}"
 
 

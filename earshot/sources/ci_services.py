@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 
 from earshot.listeners.placeholders import is_known
 from earshot.sources.bootstraps import is_client_setting
-from earshot.sources.compose import Service
 from earshot.sources.compose_ports import read_known_ports
 from earshot.sources.docker_run import hosts_written, machine
 from earshot.sources.other_images import with_derived
 from earshot.sources.pod_variables import Keys
+from earshot.sources.service import Service
 from earshot.sources.values import as_map, list_of
 from earshot.topology.container import Container, JoinedNetwork
 from earshot.yaml_reading.tags import UnknownValue

@@ -16,7 +16,7 @@ from earshot.listeners.address import Address
 from earshot.listeners.images import Family, cluster_id_variables
 from earshot.listeners.placeholders import is_known
 from earshot.listeners.terms import Protocol
-from earshot.sources.compose import Service
+from earshot.sources.service import Service
 from earshot.topology.broker import Broker
 from earshot.topology.container import is_loopback
 

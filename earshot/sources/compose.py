@@ -8,11 +8,10 @@ import contextlib
 import posixpath
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from earshot.errors import EarshotError
 from earshot.facts.settings import is_broker_configuration
-from earshot.listeners.images import Family
 from earshot.listeners.properties import read_properties
 from earshot.sources.commented import Commented, commented_values
 from earshot.sources.compose_files import (
@@ -20,6 +19,7 @@ from earshot.sources.compose_files import (
     UNKNOWN,
     ComposeFiles,
     Read,
+    compose_document,
     noted,
     sections_of,
 )
@@ -40,6 +40,7 @@ from earshot.sources.compose_sections import (
     words_of,
 )
 from earshot.sources.other_images import with_derived
+from earshot.sources.service import BASE_FILE, Service
 from earshot.sources.substitution import Variables, read_env_file, read_raw_env_file
 from earshot.sources.values import as_map
 from earshot.topology.container import (
@@ -49,65 +50,11 @@ from earshot.topology.container import (
     configures_proxy,
     may_be_configuration,
 )
-from earshot.yaml_reading.document import read_yaml_texts
 from earshot.yaml_reading.tags import untagged, without
 
-_OPTION = re.compile(
-    r"--(?:add-host|detach|env|env-file|hostname|link|name|net|network|publish|restart|rm|volume)"
-    r"(?==|$)|-[dit]+$|-[epv]",
-    re.ASCII,
-)
-"""An option of `docker run` that no image takes."""
 LISTENERS = re.compile(r"^[ \t]*(?:advertised\.)?listeners[ \t]*[=:]", re.MULTILINE)
 """A setting that shows a broker's properties file."""
-BASE_FILE = "the file that it is laid over"
-"""In `Container.unknown`, for a service without an image."""
 _OF_CLIENTS = (".properties", ".yml", ".yaml", ".conf", ".toml")
-
-
-@dataclass(frozen=True)
-class Service:
-    """One service: its container, and its command if the file sets one."""
-
-    name: str
-    container: Container
-    command: tuple[str, ...] = ()
-    replicas: str = ""
-    """`deploy.replicas` or `scale` as written."""
-    properties: str = ""
-    """The text of a broker's properties file that is mounted from the Compose file's folder."""
-    redpanda: str = ""
-    """The text of a mounted redpanda.yaml."""
-    files: Mapping[str, str] = field(default_factory=dict)
-    """The texts of other mounted files that mention Kafka, by target path."""
-    is_built: bool = False
-    """Its image is built from a Dockerfile, which is not read."""
-    release: tuple[int, int] | None = None
-    """The Kafka release that the user states, for an image that does not show it."""
-    commented: Commented = field(default_factory=dict)
-    """Its commented-out advertised addresses."""
-    health_check: tuple[str, ...] = ()
-    is_machine: bool = False
-    """It is the machine itself, whose hosts file is `Container.extra_hosts`."""
-
-    @property
-    def names_of_machine(self) -> Mapping[str, str]:
-        """The names in the machine's hosts file with their addresses."""
-        return self.container.extra_hosts if self.is_machine else {}
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether it runs the start script of an image that is not built here."""
-        return not (self.command or self.is_built)
-
-    @property
-    def option_as_program(self) -> str:
-        """The option of `docker run` with which the command of a Kafka image begins; such an image
-        runs the first word, and does not start."""
-        if self.is_built or self.container.family is Family.UNKNOWN:
-            return ""
-        option = _OPTION.match((*self.command, "")[0])
-        return option[0] if option else ""
 
 
 @dataclass(frozen=True)
@@ -206,7 +153,7 @@ def started_services(services: Sequence[Service], profiles: Collection[str]) -> 
 
 def is_compose(text: str, file_name: str) -> bool:
     """Whether the top level of ``text`` is that of a Compose file. Raises EarshotError."""
-    document = read_yaml_texts(text, file_name, unique=False, lenient=True)
+    document, _ = compose_document(text, file_name)
     if not isinstance(document, Mapping):
         return False
     if "services" in document:
@@ -225,7 +172,7 @@ def is_compose(text: str, file_name: str) -> bool:
 def may_be_merged(text: str, file_name: str) -> bool:
     """Whether ``text`` can be merged into a Compose file: it may have no services, but networks.
     Raises EarshotError."""
-    document = read_yaml_texts(text, file_name, unique=False, lenient=True)
+    document, _ = compose_document(text, file_name)
     keys = set(document) if isinstance(document, Mapping) else set()
     return is_compose(text, file_name) or bool(keys & KNOWN_TOP and "services" not in keys)
 

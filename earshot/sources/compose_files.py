@@ -8,6 +8,7 @@ import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from earshot.errors import EarshotError
@@ -39,6 +40,25 @@ UNKNOWN = "x-earshot-unknown"
 GONE = "x-earshot-gone"
 """The key of a section for the keys of the extended service that it removes (`!reset`)."""
 KNOWN_TOP = {"services", "version", "networks", "volumes", "configs", "secrets", "name", "include"}
+
+
+def compose_document(text: str, file_name: str) -> tuple[object, bool]:
+    """The values in ``text``, of which none may be changed, and whether no key occurs twice in one
+    map. Raises EarshotError."""
+    try:
+        return _document(text)
+    except EarshotError as error:
+        raise EarshotError(
+            file_name, observed=error.observed, allowed=error.allowed, remedy=error.remedy
+        ) from None
+
+
+@lru_cache(maxsize=4)  # a file is recognized first, and then read
+def _document(text: str) -> tuple[object, bool]:
+    try:
+        return read_yaml_texts(text, "", lenient=True), True
+    except EarshotError:
+        return read_yaml_texts(text, "", unique=False, lenient=True), False
 
 
 @dataclass
@@ -113,14 +133,11 @@ class ComposeFiles:
         return sections, networks if isinstance(networks, Mapping) else {}, gone
 
     def _document(self, text: str, file_name: str) -> object:
-        try:
-            return read_yaml_texts(text, file_name, lenient=self.lenient)
-        except EarshotError:
-            if not self.lenient:
-                raise
-            document = read_yaml_texts(text, file_name, unique=False, lenient=True)
-            self.has_unique_keys = False
-            return document
+        if not self.lenient:
+            return read_yaml_texts(text, file_name)
+        document, has_unique_keys = compose_document(text, file_name)
+        self.has_unique_keys = self.has_unique_keys and has_unique_keys
+        return document
 
     def included(self) -> Iterator[tuple[str, dict[str, object], Section]]:
         """The files under `include`, also of files that are included: path, services, networks.

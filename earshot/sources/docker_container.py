@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from earshot.listeners.images import IMAGE_NOTE, is_unnamed, repository_of, spellings, tag_of
-from earshot.sources.compose import LISTENERS, Service
+from earshot.sources.compose import LISTENERS
+from earshot.sources.service import Service
 from earshot.sources.stack_resources import RegisteredStack
 from earshot.sources.values import as_map, list_of
 from earshot.topology.container import (

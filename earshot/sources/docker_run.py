@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from earshot.errors import EarshotError
 from earshot.listeners.images import repository_of
 from earshot.listeners.placeholders import is_known
-from earshot.sources.compose import Service
 from earshot.sources.compose_ports import read_known_ports
 from earshot.sources.other_images import with_derived
+from earshot.sources.service import Service
 from earshot.sources.shell import COMPUTED, Command, Script
 from earshot.sources.substitution import Variables, read_env_file
 from earshot.topology.container import HOST_NETWORK, Container, JoinedNetwork

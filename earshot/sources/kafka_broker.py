@@ -14,10 +14,10 @@ from earshot.listeners.images import Family, broker_settings, family_of, is_brok
 from earshot.listeners.properties import NodeSettings, read_properties
 from earshot.listeners.terms import Role, Scope
 from earshot.names.kinds import NameKind, kind_of
-from earshot.sources.compose import Service
 from earshot.sources.container import listeners_in
 from earshot.sources.image_settings import effective_properties, with_default_listeners
 from earshot.sources.parsed_listener import Audience, ParsedListener, parsed_listeners
+from earshot.sources.service import Service
 from earshot.topology.container import Container
 
 _SCOPES = {

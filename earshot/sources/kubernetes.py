@@ -15,8 +15,9 @@ from earshot.listeners.address import Address
 from earshot.listeners.placeholders import is_known
 from earshot.sources.bootstraps import bootstraps, ports_of
 from earshot.sources.clusters import with_joined_clusters
-from earshot.sources.deployment import brokers_among, deployment
+from earshot.sources.deployment import deployment
 from earshot.sources.pod_variables import ConfigMap
+from earshot.sources.service import brokers_among
 from earshot.sources.strimzi import read_strimzi
 from earshot.sources.strimzi_clients import StrimziClient, read_clients
 from earshot.sources.strimzi_cluster import brokers_of, pods_of, services_of

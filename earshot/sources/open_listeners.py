@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from earshot.listeners.listed import clipped
 from earshot.listeners.placeholders import is_known
 from earshot.listeners.secrets import without_secrets
-from earshot.sources.compose import Service
-from earshot.sources.deployment import UNREAD, broker_of, brokers_among, settings_of
+from earshot.sources.deployment import broker_of
 from earshot.sources.redpanda import addresses_in_flags, redpanda_among, redpanda_broker
+from earshot.sources.service import UNREAD, Service, brokers_among
 from earshot.topology.broker import Broker
 
 LISTENER_KEYS = (
@@ -77,9 +77,9 @@ def _why_open(service: Service, at_run_time: Collection[str]) -> str:
         return "its command writes the properties of Kafka, which are not read"
     if "kafka-server-start" in command and not service.properties:
         # overrides are words of the command, which a shell may compute
-        is_overridden = {"advertised.listeners", "listeners"} & settings_of(service).values.keys()
+        is_overridden = {"advertised.listeners", "listeners"} & service.settings.values.keys()
         return "" if is_overridden else "its command starts Kafka with properties that are not read"
-    values = dict(settings_of(service).values)
+    values = dict(service.settings.values)
     for key, text in values.items():
         text = _COMPUTED.sub("computed", text)
         for name in (*at_run_time, "HOSTNAME"):

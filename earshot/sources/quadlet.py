@@ -10,9 +10,9 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from earshot.sources.compose import Service
 from earshot.sources.compose_ports import read_known_ports
 from earshot.sources.other_images import with_derived
+from earshot.sources.service import Service
 from earshot.topology.container import HOST_NETWORK, Container, JoinedNetwork
 
 Entries = Mapping[str, Sequence[str]]

@@ -11,14 +11,13 @@ from collections.abc import Mapping, Sequence
 
 from earshot.errors import EarshotError
 from earshot.listeners.address import Address
-from earshot.listeners.images import repository_of
+from earshot.listeners.images import is_redpanda
 from earshot.listeners.placeholders import is_known
-from earshot.sources.compose import Service
+from earshot.sources.service import Service
 from earshot.sources.values import as_map
 from earshot.topology.broker import Broker, Endpoint
 from earshot.yaml_reading.document import read_yaml_texts
 
-_IMAGE = re.compile(r"(?:.*/)?(?:redpandadata|vectorized|redpanda-data)/redpanda(?:-[a-z]+)*")
 _STARTS = re.compile(r"(?<![\w-])start(?![\w-])", re.ASCII)
 _FLAG = re.compile(r"(?<!\S)--(advertise-)?kafka-addr(?:=|\s+)(\S+)", re.ASCII)
 _SET = re.compile(
@@ -51,11 +50,6 @@ def redpanda_among(services: Sequence[Service]) -> tuple[Service, ...]:
         if is_redpanda(service.container.image)
         and (not service.command or _STARTS.search(" ".join(service.command)))
     )
-
-
-def is_redpanda(image: str) -> bool:
-    """Whether an image is Redpanda's, in any registry."""
-    return _IMAGE.fullmatch(repository_of(image)) is not None
 
 
 def redpanda_broker(service: Service, services: Sequence[Service]) -> Broker:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from earshot.listeners.images import spellings
-from earshot.sources.compose import Service
+from earshot.sources.service import Service
 from earshot.sources.values import as_map, list_of
 from earshot.sources.workloads import free_name
 from earshot.topology.container import Container

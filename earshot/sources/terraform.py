@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from earshot.listeners.placeholders import is_known
-from earshot.sources.compose import Service
 from earshot.sources.docker_container import read_service
 from earshot.sources.docker_run import link_of
 from earshot.sources.hcl import Block, Expression, Value, evaluate, read_blocks, shown
+from earshot.sources.service import Service
 from earshot.sources.terraform_json import read_json_blocks
 from earshot.sources.values import list_of
 from earshot.topology.container import HiddenPort

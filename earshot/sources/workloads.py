@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from earshot.sources.compose import Service
 from earshot.sources.pod_variables import NAME, ConfigMap, Keys, PodVariables
+from earshot.sources.service import Service
 from earshot.sources.values import as_map, list_of, number_in, text_in
 from earshot.topology.cluster import Pod, ReadinessCheck
 from earshot.topology.container import MOUNTED, PLACEHOLDER, Container

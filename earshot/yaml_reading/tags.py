@@ -76,7 +76,7 @@ def tagged(value: object, path: Keys = ()) -> Iterator[Keys]:
     """The path of each tag in ``value``."""
     if isinstance(value, (Reset, Overriding)):
         yield path
-    elif isinstance(value, Mapping):
+    elif isinstance(value, dict):
         for key, item in value.items():
             yield from tagged(item, (*path, str(key)))
 
@@ -85,7 +85,7 @@ def untagged(value: object) -> object:
     """``value`` with the tags applied: without reset values, and with overriding ones."""
     if isinstance(value, Overriding):
         return untagged(value.value)
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return {k: untagged(item) for k, item in value.items() if not isinstance(item, Reset)}
     if isinstance(value, list):
         return [untagged(item) for item in value if not isinstance(item, Reset)]

@@ -10,8 +10,8 @@ from earshot.checks.lone_settings import (
 from earshot.checks.names_not_looked_up import names_not_looked_up
 from earshot.rules import kl002_kafka
 from earshot.rules.rule import Finding, FindingState
-from earshot.sources.deployment import brokers_among, settings_of
 from earshot.sources.open_listeners import open_listeners
+from earshot.sources.service import brokers_among
 from earshot.sources.task_definition import read_task
 from earshot.sources.user_data import broker_files
 from earshot_policies.evaluation import Evaluation
@@ -56,7 +56,7 @@ def evaluate_task(inputs: Mapping[str, object]) -> Evaluation:
     remarks += [
         f"container {service.name}: {remark}"
         for service in brokers_among(services)
-        if (remark := names_not_looked_up(settings_of(service).values))
+        if (remark := names_not_looked_up(service.settings.values))
     ]
     return Evaluation(mistakes_in_task(containers), tuple(remarks))
 

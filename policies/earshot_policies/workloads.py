@@ -9,7 +9,6 @@ from earshot.checks.names_not_looked_up import names_not_looked_up
 from earshot.json_object import Document
 from earshot.listeners.images import spellings
 from earshot.rules.rule import Finding
-from earshot.sources.deployment import settings_of
 from earshot.sources.kubernetes import KINDS, Manifest, read_manifest
 from earshot.sources.open_listeners import open_listeners
 from earshot.sources.pod_variables import Keys
@@ -54,7 +53,7 @@ class Workloads:
                 remarks.append((urn, f"container {name}: {reason}; not checked"))
             own_names = {_name(resource) for resource in resources.values()}
             for broker in manifest.brokers:
-                values = settings_of(broker.service).values
+                values = broker.service.settings.values
                 if remark := names_not_looked_up(values, own_names):
                     urn = urns[int(containers[broker.name].path[0])]
                     remarks.append((urn, f"container {broker.name}: {remark}"))

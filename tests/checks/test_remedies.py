@@ -15,8 +15,8 @@ from earshot.checks.deployment import mistakes
 from earshot.checks.remedies import with_lines, with_lines_written
 from earshot.listeners.address import Address, why_unusable
 from earshot.rules.rule import Finding, LineToWrite
-from earshot.sources.compose import Service
 from earshot.sources.deployment import deployment
+from earshot.sources.service import Service
 from earshot.topology.broker import ReachedListener
 from earshot.topology.container import Container, PublishedPort
 from earshot.topology.model import Deployment

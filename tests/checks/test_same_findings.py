@@ -23,9 +23,10 @@ from earshot.listeners.images import Family, broker_settings
 from earshot.listeners.terms import Scope
 from earshot.names.policy import ResolverPolicy, read_policy
 from earshot.rules.rule import Finding
-from earshot.sources.compose import Service, read_compose
+from earshot.sources.compose import read_compose
 from earshot.sources.docker_container import NETWORK, read_service
 from earshot.sources.kubernetes import read_manifest
+from earshot.sources.service import Service
 from earshot.sources.stack_resources import RegisteredResource, RegisteredStack
 from earshot.sources.terraform import Module
 from earshot.sources.user_data import broker_files

@@ -7,8 +7,9 @@ import yaml
 
 from earshot.checks.deployment import mistakes
 from earshot.facts.cluster import ClusterFacts
-from earshot.sources.compose import Service, read_compose
+from earshot.sources.compose import read_compose
 from earshot.sources.deployment import deployment
+from earshot.sources.service import Service
 
 
 def services(text: str, files: Mapping[str, str] | None = None) -> tuple[Service, ...]:

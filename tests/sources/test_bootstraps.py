@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from earshot.listeners.address import Address, read_address
 from earshot.sources.bootstraps import bootstraps
-from earshot.sources.compose import Service
+from earshot.sources.service import Service
 from earshot.topology.broker import Bootstrap
 from earshot.topology.container import Container
 

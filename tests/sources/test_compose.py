@@ -11,15 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from earshot.errors import EarshotError
-from earshot.sources.compose import (
-    BASE_FILE,
-    Compose,
-    Service,
-    is_compose,
-    read_compose,
-    started_services,
-)
+from earshot.sources.compose import Compose, is_compose, read_compose, started_services
 from earshot.sources.compose_files import MAX_INCLUDED
+from earshot.sources.service import BASE_FILE, Service
 from earshot.topology.container import Container, JoinedNetwork, PublishedPort
 from tests.goldens import refusals_are_golden
 

@@ -11,29 +11,11 @@ from hypothesis import strategies as st
 from earshot.facts.settings import NEWEST, BrokerSettings, Unreadable
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol
-from earshot.sources.compose import Service
-from earshot.sources.deployment import brokers_among, deployment, image_release, settings_of
+from earshot.sources.deployment import deployment
+from earshot.sources.service import Service
 from earshot.topology.broker import Broker, Endpoint
 from earshot.topology.container import Container, PublishedPort
-
-APACHE = "apache/kafka:4.1.1"
-CONFLUENT = "confluentinc/cp-kafka:7.6.0"
-BITNAMI = "bitnami/kafka:3.9.0"
-UNKNOWN = "example/kafka:1.0"
-
-
-def service(
-    image: str,
-    env: Mapping[str, str] | None = None,
-    command: str = "",
-    properties: str = "",
-    **inputs: object,
-) -> Service:
-    is_built = bool(inputs.pop("is_built", False))
-    container = Container("kafka", image, env=env or {}, **inputs)  # type: ignore[arg-type]
-    return Service(
-        "kafka", container, tuple(command.split()), properties=properties, is_built=is_built
-    )
+from tests.sources.services import APACHE, BITNAMI, CONFLUENT, UNKNOWN, service
 
 
 def broker(image: str, env: Mapping[str, str], **inputs: object) -> Broker:
@@ -52,149 +34,6 @@ def listeners(broker: Broker) -> dict[str, tuple[str, str]] | None:
         )
         for endpoint in broker.endpoints
     }
-
-
-@pytest.mark.parametrize(
-    ("image", "release"),
-    [
-        ("apache/kafka:3.9.1", (3, 9)),
-        ("apache/kafka-native:4.1.0", (4, 1)),
-        ("apache/kafka", NEWEST),
-        ("apache/kafka:latest", NEWEST),
-        ("registry.example.com:5000/apache/kafka", NEWEST),
-        ("apache/kafka:4", NEWEST),
-        ("bitnami/kafka:3", (3, 9)),
-        ("bitnami/kafka:2", (2, 8)),
-        ("bitnami/kafka:latest", NEWEST),
-        ("bitnamilegacy/kafka:4.0.0-debian-12-r1", (4, 0)),
-        ("confluentinc/cp-kafka:8.0.0", (4, 0)),
-        ("confluentinc/cp-kafka:7.9.1", (3, 9)),
-        ("confluentinc/cp-kafka:5.5.1", (2, 5)),
-        ("confluentinc/cp-kafka:7", (3, 9)),
-        ("confluentinc/cp-server:latest", NEWEST),
-        ("wurstmeister/kafka", (2, 8)),
-        ("wurstmeister/kafka:2.13-2.8.1", (2, 8)),
-        ("apache/kafka:trunk", None),
-        ("apache/kafka:${TAG}", None),
-        ("apache/kafka@sha256:" + "0" * 64, None),
-        ("apache/kafka:4.1.1@sha256:" + "0" * 64, (4, 1)),
-        ("apache/kafka:" + "9" * 5000, None),
-        ("apache/kafka:" + "9" * 5000 + ".1", None),
-        (UNKNOWN, None),
-        ("", None),
-    ],
-)
-def test_which_kafka_is_in_an_image(image: str, release: tuple[int, int] | None) -> None:
-    assert image_release(image) == release
-
-
-@pytest.mark.parametrize(("candidate", "runs"), [
-    (service(APACHE), True),
-    (service("redis:7"), False),
-    (service(UNKNOWN, {"KAFKA_ADVERTISED_LISTENERS": "A://k:1"}), True),
-    (service(UNKNOWN, {"KAFKA_CFG_NODE_ID": "1"}), True),
-    (service("example/app", {"KAFKA_BOOTSTRAP_SERVERS": "k:1"}), False),
-    (service(APACHE, command="kafka-topics --bootstrap-server kafka:9092"), False),
-    (service(CONFLUENT, {"KAFKA_BROKER_ID": "1"}, "sleep infinity"), False),
-    (service(CONFLUENT, {"KAFKA_BROKER_ID": "1"}, "cub kafka-ready -b kafka:9092"), False),
-    (service(CONFLUENT, {"KAFKA_BROKER_ID": "1"}, "bash -c /etc/confluent/docker/run"), True),
-    (service(CONFLUENT, {"KAFKA_BROKER_ID": "1"},
-             "bash -c '/etc/confluent/docker/run & kafka-topics --create'"), True),
-    (service("example/java", command="bin/kafka-server-start.sh c.properties"), True),
-    (service("example/java", properties="listeners=A://:1"), True),
-])  # fmt: skip
-def test_which_services_run_a_broker(candidate: Service, runs: bool) -> None:
-    assert bool(brokers_among([candidate])) is runs
-
-
-def test_variables_are_passed_to_kafka() -> None:
-    env = {"KAFKA_NODE_ID": "1", "KAFKA_LISTENERS": "A://:1", "KAFKA_ADVERTISED_LISTENERS": ""}
-    values = {"node.id": "1", "listeners": "A://:1"}
-    assert settings_of(service(APACHE, env)) == BrokerSettings(values, True, (4, 1), 1)
-    defaults = settings_of(service(APACHE)).values
-    assert defaults["advertised.listeners"] == "PLAINTEXT://localhost:9092"
-
-
-@pytest.mark.parametrize("unread", ["env_file", "variables", "envFrom", "mounted files"])
-def test_what_an_image_derives_is_not_known_where_variables_are_unread(unread: str) -> None:
-    def values(image: str, env: dict[str, str]) -> Mapping[str, str]:
-        return settings_of(service(image, env, unknown=(unread,))).values
-
-    advertised = {"KAFKA_ADVERTISED_LISTENERS": "A://k:1"}
-    assert values(APACHE, {}) == {}
-    assert values(APACHE, advertised) == {"advertised.listeners": "A://k:1"}
-    assert values(APACHE, advertised | {"KAFKA_LISTENERS": "A://:1"})["listeners"] == "A://:1"
-    assert values(BITNAMI, {"KAFKA_CFG_LISTENERS": "A://:1"}) == {"listeners": "A://:1"}
-
-
-def test_old_images_take_a_host_and_a_port() -> None:
-    env = {"KAFKA_ADVERTISED_HOST_NAME": "kafka", "KAFKA_ZOOKEEPER_CONNECT": "z:1"}
-    values = settings_of(service("wurstmeister/kafka", env)).values
-    assert (values["listeners"], values["advertised.listeners"]) == (
-        "PLAINTEXT://:9092",
-        "PLAINTEXT://kafka:9092",
-    )
-    assert "listeners" not in settings_of(service(APACHE, env)).values
-
-
-def test_a_mounted_file_and_options_of_a_start_command_count() -> None:
-    env = {"KAFKA_NODE_ID": "2"}
-    mounted = service(APACHE, env, properties="node.id=1\nlisteners=A://:1\n")
-    assert settings_of(mounted).values == {"node.id": "2", "listeners": "A://:1"}
-    command = "kafka-server-start.sh c.properties --override listeners=A://:1 --override=node.id=3"
-    values = {"listeners": "A://:1", "node.id": "3"}
-    assert settings_of(service(APACHE, env, command)) == BrokerSettings(values, False, (4, 1), 1)
-
-
-@pytest.mark.parametrize(
-    ("candidate", "complete"),
-    [
-        (service(APACHE), True),
-        (service(CONFLUENT), True),
-        (service(BITNAMI), True),
-        (service("bitnami/kafka:3.1.0"), False),  # it sets what is absent
-        *((service(image), True) for image in ("bitnamilegacy/kafka:4.0.0", "bitnami/kafka")),
-        (service("bitnami/kafka:${TAG}"), False),
-        (service("bitnami/kafka:4.0", {"KAFKA_EXTRA_FLAGS": "--override a=b"}), False),
-        (service("bitnami/kafka:4.0", {"KAFKA_MOUNTED_CONF_DIR": "/conf"}), False),
-        (service("bitnami/kafka", mounts=("/bitnami/kafka/config",)), False),
-        (service(BITNAMI, {"KAFKA_CFG_LISTENERS": "SASL_SSL://:9092"}), False),
-        (service(UNKNOWN), False),
-        (service("confluentinc/confluent-local:7.6.0"), False),
-        (service(APACHE, is_built=True), False),
-        (service(APACHE, command="/etc/kafka/docker/run"), False),
-        (service(APACHE, unknown=("env_file",)), False),
-        (service(APACHE, mounts=("/mnt/shared/config",)), False),
-        (service(APACHE, mounts=("/opt/kafka/config/server.properties",)), False),
-        (service(APACHE, mounts=("/var/lib/kafka/data",)), True),
-    ],
-)
-def test_whether_the_file_has_all_settings(candidate: Service, complete: bool) -> None:
-    assert settings_of(candidate).complete is complete
-
-
-SERVERS = "controller.quorum.bootstrap.servers"
-
-
-@pytest.mark.parametrize(
-    ("image", "more", "servers"),
-    [
-        ("bitnami/kafka", {}, "localhost:9093"),
-        ("bitnamisecure/kafka:4.1.0", {}, "localhost:9093"),
-        ("bitnamilegacy/kafka:4.0.0", {}, None),
-        (BITNAMI, {}, None),
-        (APACHE, {"env": {"KAFKA_NODE_ID": "1"}}, None),
-        ("bitnami/kafka", {"unknown": ("env_file",)}, None),
-        ("bitnami/kafka", {"mounts": ("/bitnami/kafka/config",)}, None),
-        ("bitnami/kafka", {"env": {"KAFKA_CONTROLLER_QUORUM_VOTERS": "1@a:1"}}, None),
-        ("bitnami/kafka", {"env": {"KAFKA_CFG_CONTROLLER_QUORUM_BOOTSTRAP_SERVERS": "a:1"}}, "a:1"),
-    ],
-)
-def test_bitnami_4_1_seeks_its_controller_at_localhost(
-    image: str, more: Mapping[str, object], servers: str | None
-) -> None:
-    values = settings_of(service(image, **more)).values  # type: ignore[arg-type]
-    assert values.get(SERVERS) == servers
 
 
 def test_a_broker_s_listeners() -> None:
@@ -359,7 +198,7 @@ def test_what_a_command_sets_is_not_known() -> None:
     command = (
         "sh -c 'export KAFKA_ADVERTISED_LISTENERS=A://$$(hostname):1 && /etc/kafka/docker/run'"
     )
-    settings = settings_of(service(APACHE, env, command))
+    settings = service(APACHE, env, command).settings
     assert (settings.values, settings.complete) == ({"listeners": "A://:1"}, False)
 
 
@@ -452,6 +291,6 @@ def test_any_service_is_read(
     candidate = service(image, env, properties=properties)
     assert len(deployment([candidate]).brokers) <= 1
     try:
-        assert isinstance(settings_of(candidate).read().listeners, dict)
+        assert isinstance(candidate.settings.read().listeners, dict)
     except Unreadable:
         return

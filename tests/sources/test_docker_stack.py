@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from earshot.sources.compose import Service
 from earshot.sources.docker_container import NETWORK, REMOTE_IMAGE, TYPES, in_stack
+from earshot.sources.service import Service
 from earshot.sources.stack_resources import RegisteredResource, RegisteredStack
 from earshot.topology.container import Container, JoinedNetwork
 

@@ -9,9 +9,11 @@ import pytest
 
 from earshot.checks.deployment import mistakes
 from earshot.listeners.address import Address
+from earshot.listeners.images import is_redpanda
 from earshot.rules.kl002_kafka import redpanda_refusals
-from earshot.sources.deployment import brokers_among, deployment
-from earshot.sources.redpanda import is_redpanda, listeners_in, redpanda_among
+from earshot.sources.deployment import deployment
+from earshot.sources.redpanda import listeners_in, redpanda_among
+from earshot.sources.service import brokers_among
 from earshot.topology.broker import Endpoint
 from tests.rules.deployment_examples import services
 
