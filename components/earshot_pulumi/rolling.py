@@ -59,6 +59,12 @@ class Links:
             for name in (self.inter_broker, links.inter_broker)
         )
 
+    @property
+    def show_certificates(self) -> bool:
+        """True if nodes show certificates to each other."""
+        names = (self.inter_broker, self.controller)
+        return any("SSL" in self.protocols.get(name, "") for name in names)
+
     def through(self, name: str) -> str:
         """The listener ``name``, with its protocol."""
         return f"{name} ({self.protocols.get(name, 'no protocol')})"

@@ -1,9 +1,12 @@
-"""A stack's folder, and the inputs of its certificates as Pulumi hands them over."""
+"""A stack's folder, the inputs of its certificates as Pulumi hands them over, and certificates."""
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from earshot.certificates.authority import Subject, issue, new_authority
 
 
 def cluster_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -25,3 +28,10 @@ def certificate_inputs(root: Path, **changes: Any) -> dict[str, Any]:
         "renew_days": 30.0,
         **changes,
     }
+
+
+def key_store(days: int, host: str = "localhost") -> str:
+    """A certificate that ends in ``days``, or ended before that many, with its key, as PEM."""
+    made = datetime.now(UTC) - timedelta(days=10)
+    pair = issue(new_authority("s", made), Subject("node", "s"), [host], 10 + days, made)
+    return pair.certificate + pair.key

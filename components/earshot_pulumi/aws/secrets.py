@@ -22,6 +22,7 @@ from earshot.users.lines import lines
 from earshot_pulumi.aws.credentials import client, parameters, put_secret, reader
 from earshot_pulumi.aws_settings import AwsKind
 from earshot_pulumi.certificates import Certificates, CertificatesKind, store_of
+from earshot_pulumi.expired import end_of, expired, problems
 from earshot_pulumi.file_access import writing
 from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import UNKNOWN, Operation, Properties
@@ -180,11 +181,15 @@ class AwsCertificates(Certificates):
 
 
 class AwsCertificatesKind(AwsKind, CertificatesKind):
-    """Copies the certificates in parameters into its folder before it reads the folder."""
+    """Copies the certificates in parameters into its folder before it reads the folder.
+
+    Further input: `between_nodes`, true if nodes show certificates to each other.
+    """
 
     def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
         if news["hosts"] is not UNKNOWN:
             self._restore_copies(operation, news)
+            _check_ends(olds, news)
         return super().differs(operation, olds, news)
 
     def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
@@ -206,3 +211,19 @@ class AwsCertificatesKind(AwsKind, CertificatesKind):
             texts[VALIDATOR] = "".join(properties.get(key, "") for key in keys)
         with writing("certificates", store.folder):
             store.restore(copy, {name: f"{text.strip()}\n" for name, text in texts.items()})
+
+
+def _check_ends(olds: Properties, news: Properties) -> None:
+    """Raises EarshotError if the nodes in ``olds`` have certificates that have expired, so that a
+    renewal would stop nodes that could not come back."""
+    if news.get("between_nodes") is not True:
+        return
+    folder, paths = store_of(news).folder, {_id(name): f"{name}.pem" for name in news["hosts"]}
+    issued_ids = [_id(name) for name in olds.get("certificates") or () if name in news["hosts"]]
+    ends_by_id = expired({id: end_of(str(folder / paths[id])) for id in issued_ids})
+    for problem in problems(ends_by_id, can_go_first=[*ends_by_id] == [min(paths)]):
+        raise EarshotError("nothing was changed", observed=problem)
+
+
+def _id(name: str) -> int:
+    return int(name.rpartition("-")[2])

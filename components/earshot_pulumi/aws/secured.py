@@ -12,6 +12,7 @@ from earshot.placement import aws_secrets
 from earshot_pulumi.aws.instances import SharedInputs
 from earshot_pulumi.aws.secrets import AwsCertificates, AwsSecret
 from earshot_pulumi.aws.tags import tags
+from earshot_pulumi.rolling import Links
 
 
 class Secured:
@@ -30,6 +31,7 @@ class Secured:
             root,
             shared.opts(),
             region=shared.spec.region,
+            between_nodes=plan.apply(lambda plan: Links.of_plan(plan).show_certificates),
             **shared.settings,
         )
         authorities = str(list(security.tls.authorities))

@@ -212,13 +212,17 @@ def _files_of(client: docker.DockerClient, container: str) -> tuple[str, str] | 
     try:
         environment = client.api.inspect_container(container)["Config"]["Env"] or ()
         variables = dict(variable.split("=", 1) for variable in environment)
-        authorities, key_store = (_file(client, container, variables[name]) for name in _LOCATIONS)
+        authorities, key_store = (
+            text_in(client, container, variables[name]) for name in _LOCATIONS
+        )
     except (tarfile.TarError, *FAILURES):
         return None
     return authorities, key_store
 
 
-def _file(client: docker.DockerClient, container: str, path: str) -> str:
+def text_in(client: docker.DockerClient, container: str, path: str) -> str:
+    """The text of the small file at ``path`` in ``container``. Raises ValueError, TarError, or one
+    of `FAILURES`."""
     chunks, archive_bytes = client.api.get_archive(container, path)[0], bytearray()
     for chunk in chunks:
         archive_bytes += chunk

@@ -11,13 +11,14 @@ from earshot.engine.connection import DockerObject
 from earshot.errors import EarshotError
 from earshot.placement.docker import DockerPlan
 from earshot_pulumi.deployment import child_name
-from earshot_pulumi.docker import engine_objects, labels
+from earshot_pulumi.docker import engine_objects, expired, labels
 from earshot_pulumi.docker.container_address import (
     ContainerAddress,
     Engines,
     asking,
     incarnation,
 )
+from earshot_pulumi.docker.running import settings_of
 from earshot_pulumi.driver import not_stopped
 from earshot_pulumi.provider.internal import outputs_of, types_of
 from earshot_pulumi.provider.kind import Outputs
@@ -34,8 +35,8 @@ A broker that cannot work ends sooner, and the engine waits at most this long be
 
 
 def unsettled(stack: str, planned: DockerPlan, resources: Mapping[str, Outputs]) -> list[int]:
-    """Ids of ``planned`` nodes with data that are down, crash-looping, or were restarted after an
-    update saw them in sync.
+    """Ids of ``planned`` nodes with data that are down, crash-looping, were restarted after an
+    update saw them in sync, or have a certificate that has expired.
 
     Nodes that are down are first: no other node is stopped before they run. ``resources`` maps
     URNs to the resources in the stack's state. Empty if an engine does not answer; the preflight
@@ -48,6 +49,13 @@ def unsettled(stack: str, planned: DockerPlan, resources: Mapping[str, Outputs])
         with Engines() as engines:
             objects = engine_objects.look(engines, planned.hosts)
             running = list(engine_objects.described(engines, planned.hosts, objects, is_own))
+            expired_ids = expired.ends_of(
+                engines,
+                (
+                    (container, host, settings_of(description).values)
+                    for container, host, description in running
+                ),
+            )
             stable_ids = {
                 container.node
                 for container, host, description in running
@@ -61,6 +69,7 @@ def unsettled(stack: str, planned: DockerPlan, resources: Mapping[str, Outputs])
         if is_own(volume.labels) and ids_by_volume.get(volume.name) == volume.node
     }
     up_ids = {container.node for container, _, description in running if _is_up(description)}
+    stable_ids -= expired_ids.keys()
     return sorted(ids_with_data - stable_ids, key=lambda id: (id in up_ids, id))
 
 

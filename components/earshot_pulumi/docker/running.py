@@ -45,7 +45,7 @@ def running(engines: Engines, target: TargetStack, objects: EngineObjects) -> It
     ):
         networks = (description.get("NetworkSettings") or {}).get("Networks", {}).values()
         gateways = (network.get(key) for network in networks for key in ("Gateway", "IPv6Gateway"))
-        values = dict(_settings(description).values)
+        values = dict(settings_of(description).values)
         yield RunningNode(container, host, values, tuple(filter(None, gateways)))
 
 
@@ -61,13 +61,13 @@ def settings_of_running(stack: str, hosts: Sequence[DockerHost]) -> dict[int, No
                 engines, hosts, engine_objects.look(engines, hosts), is_own
             )
             return {
-                container.node: _settings(description) for container, _, description in containers
+                container.node: settings_of(description) for container, _, description in containers
             }
     except EarshotError:
         return {}
 
 
-def _settings(description: Inputs) -> NodeSettings:
+def settings_of(description: Inputs) -> NodeSettings:
     """Kafka's settings in the environment of an inspected container."""
     variables = (text.partition("=") for text in description["Config"]["Env"] or ())
     return read_environment({name: value for name, _, value in variables})

@@ -1,6 +1,7 @@
 """Another checkout goes on with a secured stack by the content of its parameters."""
 
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from earshot.certificates.authority import read_certificate
 from earshot.errors import EarshotError
 from tests.components.aws.conftest import SsmDouble
 from tests.components.called import Called
-from tests.components.secured_inputs import certificate_inputs, cluster_folder
+from tests.components.secured_inputs import certificate_inputs, cluster_folder, key_store
 
 HOSTS = {f"node-{id}": [f"b{id}.example.com"] for id in range(1, 13)}
 
@@ -82,6 +83,28 @@ def test_a_stack_without_parameters_has_its_folder_alone(root: Path, ssm: SsmDou
     assert KIND.differs(outs, props(root)) is False
     names = read_certificate((root / "security" / "node-12.pem").read_text()).names
     assert list(names.dns) == ["b12.example.com"]
+
+
+@pytest.mark.parametrize(
+    ("expired", "between_nodes", "refused"),
+    [
+        ([1, 2], True, "certificates of nodes 1, 2 expired"),
+        ([2], True, "certificates of node 2 expired"),
+        ([1], True, ""),
+        ([1, 2], False, ""),
+        ([1, 2], UNKNOWN, ""),
+    ],
+)
+def test_no_node_is_replaced_that_could_not_connect_to_the_others(
+    expired: list[int], between_nodes: bool, refused: str, root: Path, ssm: SsmDouble
+) -> None:
+    outs = created(root)
+    for id in expired:
+        name = f"/earshot/s/security/node-{id}"
+        ssm.put_parameter(Name=name, Value=key_store(-1, f"b{id}.example.com"), Overwrite=True)
+    with pytest.raises(EarshotError, match=refused) if refused else nullcontext():
+        assert KIND.differs(outs, props(root, between_nodes=between_nodes))
+    assert KIND.differs({}, props(root, between_nodes=between_nodes)), "no node runs"
 
 
 def test_names_that_are_not_known_yet_are_a_change(root: Path, ssm: SsmDouble) -> None:

@@ -40,6 +40,12 @@ def node_container(
     }  # fmt: skip
 
 
+def listed_volume(id: int, name: str = "", stack: str = "s") -> dict[str, Any]:
+    """The volume of a node's data, as the engine lists it."""
+    own = {labels.STACK: stack, labels.NODE: str(id)}
+    return {"Name": name or f"earshot-s-kafka-{id}", "Labels": own}
+
+
 class ContainerEngine:
     """An engine with the containers of brokers; ``calls`` has the changes in their order."""
 

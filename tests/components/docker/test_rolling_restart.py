@@ -8,7 +8,7 @@ from earshot_pulumi.docker import engine_objects, labels, rolling_restart
 
 from earshot.errors import EarshotError
 from earshot.placement.docker import DockerPlan, plan_docker
-from tests.components.docker.container_engine import STARTED, ContainerEngine
+from tests.components.docker.container_engine import STARTED, ContainerEngine, listed_volume
 from tests.components.docker.stacks import spec_of
 
 PLANNED: DockerPlan = plan_docker(spec_of(), "s")
@@ -16,17 +16,15 @@ LATELY = "2026-01-01T00:59:59Z"
 """A second before the time of the engine's clock."""
 
 
-def volume(id: int, name: str = "", stack: str = "s") -> dict[str, Any]:
-    """As the engine lists it."""
-    own = {labels.STACK: stack, labels.NODE: str(id)}
-    return {"Name": name or f"earshot-s-kafka-{id}", "Labels": own}
-
-
 @pytest.fixture
 def engine(engine: ContainerEngine) -> ContainerEngine:
     """The engine of three brokers with data, and volumes of others."""
-    engine.volumes = [volume(id) for id in (1, 2, 3)]
-    engine.volumes += [volume(4), volume(1, "another"), volume(3, "earshot-s-kafka-3", stack="t")]
+    engine.volumes = [listed_volume(id) for id in (1, 2, 3)]
+    engine.volumes += [
+        listed_volume(4),
+        listed_volume(1, "another"),
+        listed_volume(3, "earshot-s-kafka-3", stack="t"),
+    ]
     return engine
 
 
@@ -44,7 +42,7 @@ def test_nodes_with_data_that_do_not_run_are_unsettled(engine: ContainerEngine) 
     assert unsettled() == {3}
     engine.containers.clear()
     assert unsettled() == {1, 2, 3}
-    engine.volumes = [volume(1)]
+    engine.volumes = [listed_volume(1)]
     assert unsettled() == {1}
 
 

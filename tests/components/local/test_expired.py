@@ -1,15 +1,14 @@
 """Nodes with expired certificates run on, and no node that is restarted reaches them."""
 
 from contextlib import ExitStack
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from earshot_pulumi.local import cluster_memory, expired
 
-from earshot.certificates.authority import Subject, issue, new_authority
 from tests.components.local.nodes import recorded_node
 from tests.components.local.test_cluster_memory import planned
+from tests.components.secured_inputs import key_store
 
 SETTINGS = """\
 inter.broker.listener.name=INTERNAL
@@ -17,12 +16,6 @@ controller.listener.names=CONTROLLER
 listener.security.protocol.map=INTERNAL:{},EXTERNAL:SSL,CONTROLLER:PLAINTEXT
 ssl.keystore.location={}
 """
-
-
-def certificate(days: int) -> str:
-    made = datetime.now(UTC) - timedelta(days=10)
-    pair = issue(new_authority("s", made), Subject("node", "s"), ["localhost"], 10 + days, made)
-    return pair.certificate + pair.key
 
 
 @pytest.mark.parametrize(
@@ -50,7 +43,7 @@ def test_no_node_is_restarted_that_could_not_connect_to_the_others(
             (directory / "server.properties").write_text(SETTINGS.format(protocol, store))
             if node.id in days:
                 left = days[node.id]
-                store.write_text("no PEM" if left is None else certificate(left))
+                store.write_text("no PEM" if left is None else key_store(left))
                 running.enter_context(recorded_node(directory))
         assert [node.id for node in expired.expired_first(tmp_path, plan.nodes)] == first
         problems = "".join(expired.problems(tmp_path))

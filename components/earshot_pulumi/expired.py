@@ -1,0 +1,54 @@
+"""Running nodes whose certificates have expired: a restarted node cannot connect to them."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from earshot.listeners.listed import numbered
+from earshot_pulumi.refusals import STOP_FIRST
+from earshot_pulumi.rolling import Links
+
+
+def read_text(path: str) -> str:
+    """The text of a file of this machine. Raises OSError or ValueError."""
+    return Path(path).read_text()
+
+
+def expired(ends: Mapping[int, datetime | None]) -> dict[int, datetime]:
+    """Those of the ``ends`` of certificates that have passed, by node id. None is unknown."""
+    now = datetime.now(UTC)
+    return {id: end for id, end in sorted(ends.items()) if end and end <= now}
+
+
+def problems(ends: Mapping[int, datetime], *, can_go_first: bool) -> Iterator[str]:
+    """Why no node can be restarted while the nodes run whose certificates ended at ``ends``.
+
+    A single one of them can be, if it ``can_go_first``.
+    """
+    if len(ends) > 1 or (ends and not can_go_first):
+        yield (
+            f"the certificates of {numbered('node', sorted(ends))} expired (the first on "
+            f"{min(ends.values()):%Y-%m-%d %H:%M} UTC): a restarted node could not connect to "
+            f"them, and would never get in sync. {STOP_FIRST[0].upper()}{STOP_FIRST[1:]}, then run "
+            "the same command again"
+        )
+
+
+def end_shown(values: Mapping[str, str], read: Callable[[str], str] = read_text) -> datetime | None:
+    """The end of the certificate that a node with the Kafka settings ``values`` shows to other
+    nodes; None if it shows none, or if it is unknown. ``read`` is that of `end_of`."""
+    path = values.get("ssl.keystore.location", "")
+    return end_of(path, read) if path and Links.of_settings(values).show_certificates else None
+
+
+def end_of(path: str, read: Callable[[str], str] = read_text) -> datetime | None:
+    """The end of the certificates in the file at ``path``; None if it is unknown.
+
+    ``read`` returns the text of a file, or raises OSError or ValueError.
+    """
+    from earshot.certificates.authority import ends  # slow to import
+
+    with suppress(OSError, ValueError):
+        return ends(read(path))
+    return None
