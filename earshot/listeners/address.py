@@ -71,6 +71,7 @@ def check_host(text: str) -> str:
     return text
 
 
+@lru_cache(maxsize=4096)
 def unusable_host(text: str) -> str:
     """Why no machine can be reached as ``text``, a host that Kafka takes; "" where one may.
 

@@ -168,7 +168,7 @@ class Container:
         """The image's family, which decides what its variables set."""
         return family_by_settings(self.image, self.env)
 
-    @property
+    @cached_property
     def settings(self) -> NodeSettings:
         """The broker properties that the image derives from its variables, with their notes."""
         return broker_settings(self.family, self.env, self.image)
