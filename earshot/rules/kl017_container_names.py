@@ -121,11 +121,18 @@ def serves_machine(deployment: Deployment, broker: Broker, besides: Endpoint | N
     return any(
         endpoint.template is not None
         or (
-            endpoint.advertised is not None
-            and deployment.way(HOST, endpoint.advertised) is not Failure.NOWHERE
+            endpoint.advertised is not None and _leads_on(deployment, endpoint, endpoint.advertised)
         )
         for endpoint in published
     )
+
+
+def _leads_on(deployment: Deployment, endpoint: Endpoint, address: Address) -> bool:
+    """Whether the machine may resolve what the listener at ``address`` advertises, which may be
+    another one than ``endpoint``."""
+    reached = deployment.reached(HOST, address)
+    following = (reached.endpoint if reached else endpoint).advertised
+    return following is None or deployment.way(HOST, following) is not Failure.NOWHERE
 
 
 def _has_clients(deployment: Deployment, endpoint: Endpoint) -> bool:

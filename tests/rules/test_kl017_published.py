@@ -243,3 +243,16 @@ def test_beside_a_port_that_docker_chooses_a_fixed_one_counts(
 ) -> None:
     findings = checked(advertised, PublishedPort(9092, None), PublishedPort(9092, 2))
     assert [finding.observed for finding in findings] == observed
+
+
+@pytest.mark.parametrize(("host", "misled"), [("localhost", []), ("kafka", ["OUTSIDE"])])
+def test_listeners_that_advertise_each_other(host: str, misled: list[str]) -> None:
+    ports = (PublishedPort(9092, 9092), PublishedPort(9093, 9093))
+    kafka = Container("kafka", networks=NET, published=ports)
+    crossed = (
+        Endpoint("INSIDE", Address("", 9092), Address("localhost", 9093)),
+        Endpoint("OUTSIDE", Address("", 9093), Address(host, 9092)),
+    )
+    deployment = Deployment({"kafka": kafka}, (Broker("kafka", kafka, 1, crossed),))
+    findings = RULE.findings(ClusterFacts(plan=None, deployment=deployment))
+    assert [finding.listener for finding in findings] == misled
