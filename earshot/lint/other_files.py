@@ -3,6 +3,7 @@ resources."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 from earshot.checks import kubernetes
 from earshot.checks.deployment import advice_on_services
@@ -25,7 +26,12 @@ from earshot.rules import kl018_strimzi
 from earshot.rules.kl002_kafka import redpanda_refusals
 from earshot.rules.rule import Finding
 from earshot.sources.image_settings import hidden_variables
-from earshot.sources.kubernetes import Manifest, misshapen_pods, read_manifest
+from earshot.sources.kubernetes import (
+    Manifest,
+    manifests_beside,
+    misshapen_pods,
+    read_manifest,
+)
 from earshot.sources.open_listeners import open_listeners
 from earshot.sources.pod_variables import Keys
 from earshot.sources.redpanda import listeners_in
@@ -124,6 +130,7 @@ def check_manifest(
         return FileReport(
             file_name, "", unchecked=("no container of it is known to run a Kafka broker",)
         )
+    manifest = manifest.with_services_of(manifests_beside(Path(file_name)))
     for resource, observed, allowed in misshapen_pods(documents):
         raise EarshotError(f"{file_name}: {resource}", observed=observed, allowed=allowed)
     containers = {container.name: container for container in manifest.containers}

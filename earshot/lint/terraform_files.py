@@ -3,8 +3,7 @@
 The other files of its folder are its module: they set variables and declare the containers around.
 """
 
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -18,7 +17,7 @@ from earshot.lint.script_files import check_script
 from earshot.listeners.images import spellings
 from earshot.listeners.listed import by_key
 from earshot.rules.rule import Finding
-from earshot.sources.files import text_of
+from earshot.sources.files import text_of, texts_beside
 from earshot.sources.hcl import Block, Expression, evaluate
 from earshot.sources.open_listeners import open_listeners
 from earshot.sources.redpanda import redpanda_among
@@ -27,8 +26,6 @@ from earshot.sources.terraform import CONTAINER, USER_DATA, DeclaredContainer, M
 from earshot.sources.user_data import is_user_data
 
 KIND = "Terraform file"
-MAX_FILES = 1000
-"""How many files of a module are read."""
 _NOTHING = "declares no container that is known to run a Kafka broker, and no user data of one"
 _ATTRIBUTES = {"networks": "networks_advanced", "ports": "ports", "image": "image"}
 
@@ -37,7 +34,7 @@ def check_terraform(text: str, file: Path, options: FileOptions) -> FileReport:
     """Checks one file of a module; the findings about other files of it are theirs."""
     if CONTAINER not in text and not any(name in text for name in USER_DATA):
         return FileReport(str(file), "", unchecked=(_NOTHING,))
-    texts = sorted({**_siblings(file), str(file): text}.items())
+    texts = sorted({**texts_beside(file, (".tf", ".tf.json")), str(file): text}.items())
     module = _module(tuple(texts), tuple(_values(file)))
     reports = [
         *_containers(module, text, file, options),
@@ -59,28 +56,6 @@ def check_terraform(text: str, file: Path, options: FileOptions) -> FileReport:
 @lru_cache(maxsize=1)  # the files of a folder are checked one after the other
 def _module(texts: tuple[tuple[str, str], ...], values: tuple[str, ...]) -> Module:
     return Module(dict(texts), values)
-
-
-def _siblings(file: Path) -> Mapping[str, str]:
-    """The texts of the files of the module, as far as they can be read."""
-    with suppress(OSError), os.scandir(file.parent) as entries:
-        versions = [
-            (entry.path, entry.stat().st_mtime_ns, entry.stat().st_size)
-            for entry in entries
-            if entry.name.endswith((".tf", ".tf.json"))
-        ]
-        return _texts(tuple(sorted(versions)[:MAX_FILES]))
-    return {}
-
-
-@lru_cache(maxsize=1)
-def _texts(versions: tuple[tuple[str, int, int], ...]) -> Mapping[str, str]:
-    """The texts of files by name; a path with its time and size is a version of its file."""
-    texts = {}
-    for path, _, _ in versions:
-        with suppress(EarshotError):
-            texts[str(Path(path))] = text_of(Path(path))
-    return texts
 
 
 def _values(file: Path) -> Iterator[str]:

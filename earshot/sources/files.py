@@ -1,8 +1,11 @@
 """Reads a source file, files next to it, and its `.env`."""
 
 import io
+import os
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 
 from earshot.errors import EarshotError, remedy_of
@@ -10,6 +13,8 @@ from earshot.files.reading import open_regular, read_all, read_bytes
 from earshot.sources.substitution import Variables, read_env_file
 
 PROPERTIES = ".properties"
+MAX_FILES = 1000
+"""How many files of a folder are read."""
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 """Characters that no configuration file contains; ISO-8859-1 decodes any bytes."""
 
@@ -52,6 +57,28 @@ def beside(file: Path) -> Callable[[str], str]:
             return _decoded(read_all(opened), "utf-8")
 
     return read
+
+
+def texts_beside(file: Path, endings: tuple[str, ...]) -> Mapping[str, str]:
+    """The texts of the files in the folder of ``file`` with one of the ``endings``, if readable."""
+    with suppress(OSError), os.scandir(file.parent) as entries:
+        versions = [
+            (entry.path, entry.stat().st_mtime_ns, entry.stat().st_size)
+            for entry in entries
+            if entry.name.endswith(endings)
+        ]
+        return _texts(tuple(sorted(versions)[:MAX_FILES]))
+    return {}
+
+
+@lru_cache(maxsize=1)  # the files of a folder are checked one after the other
+def _texts(versions: tuple[tuple[str, int, int], ...]) -> Mapping[str, str]:
+    """The texts of files by name; a path with its time and size is a version of its file."""
+    texts = {}
+    for path, _, _ in versions:
+        with suppress(EarshotError):
+            texts[str(Path(path))] = text_of(Path(path))
+    return texts
 
 
 def variables_for(

@@ -1,21 +1,29 @@
 """Kubernetes manifests: Services, and the containers of pods with variables and command.
 
-Each file is read separately. Values from elsewhere (a Secret, a field of the pod, a ConfigMap of
-another file) are unknown: the variable stays as `$(NAME)`, or `Container.unknown` names the missing
-part. Source: the Kubernetes API reference, v1 Container, EnvVar, EnvFromSource and Service.
+Each file is read separately, but files beside it may have Services for its pods. Values from
+elsewhere (a Secret, a field of the pod, a ConfigMap of another file) are unknown: the variable
+stays as `$(NAME)`, or `Container.unknown` names the missing part.
+Source: the Kubernetes API reference, v1 Container, EnvVar, EnvFromSource and Service.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
 
+from earshot.errors import EarshotError
 from earshot.facts.strimzi import StrimziKafka
 from earshot.listeners.address import Address
+from earshot.listeners.listed import by_key
 from earshot.listeners.placeholders import is_known
 from earshot.sources.bootstraps import bootstraps, ports_of
 from earshot.sources.clusters import with_joined_clusters
 from earshot.sources.deployment import deployment
+from earshot.sources.files import texts_beside
 from earshot.sources.pod_variables import ConfigMap
 from earshot.sources.service import brokers_among
 from earshot.sources.strimzi import read_strimzi
@@ -36,9 +44,11 @@ from earshot.topology.broker import Broker
 from earshot.topology.cluster import ClusterService, Pod, ServicePort
 from earshot.topology.container import Container
 from earshot.topology.pods import PodDeployment, other_pod
+from earshot.yaml_reading.document import read_yaml_documents
 
 KINDS = frozenset({*POD_IN, "Service", "ConfigMap"})
 """Kinds of resources that are read."""
+_SERVICE = re.compile(r"""\bkind["']?: *["']?Service\b""")
 _UNREADY = "service.alpha.kubernetes.io/tolerate-unready-endpoints"
 
 
@@ -77,6 +87,27 @@ class Manifest:
             )
 
         return replace(self, containers=stated(self.containers), replicas=stated(self.replicas))
+
+    def with_services_of(self, others: Iterable[Manifest]) -> Manifest:
+        """This manifest with the Services that ``others``, the files beside it, have for its pods.
+
+        A Service with pods in its own file, or of a name that two files have, is not added."""
+        candidates = (
+            (service.full_name, service)
+            for other in others
+            for service in other.services
+            if self._has_pod_of(service) and not other._has_pod_of(service)
+        )
+        own_names = {service.full_name for service in self.services}
+        added = [
+            same[0]
+            for name, same in by_key(candidates).items()
+            if len(same) == 1 and name not in own_names
+        ]
+        return replace(self, services=(*self.services, *added))
+
+    def _has_pod_of(self, service: ClusterService) -> bool:
+        return any(service.selects(container.pod) for container in self.containers)
 
     def deployment(self, broken: Collection[str] = ()) -> PodDeployment:
         """The pods with their Services, without brokers that do not start."""
@@ -159,6 +190,21 @@ def read_manifest(documents: Sequence[object]) -> Manifest:
     kafkas = read_strimzi(documents)
     clients = tuple(read_clients(documents))
     return Manifest(tuple(containers), tuple(services), tuple(replicas), kafkas, clients)
+
+
+def manifests_beside(file: Path) -> Sequence[Manifest]:
+    """The manifests with Services in the folder of ``file``."""
+    return _with_services(tuple(texts_beside(file, (".yaml", ".yml")).items()))
+
+
+@lru_cache(maxsize=1)  # the files of a folder are checked one after the other
+def _with_services(texts: Iterable[tuple[str, str]]) -> Sequence[Manifest]:
+    manifests = []
+    for name, text in texts:
+        with suppress(EarshotError):
+            if _SERVICE.search(text):
+                manifests.append(read_manifest(read_yaml_documents(text, name, unique=False)))
+    return manifests
 
 
 def misshapen_pods(documents: Sequence[object]) -> Iterator[tuple[str, str, str]]:

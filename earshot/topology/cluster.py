@@ -110,6 +110,14 @@ class ClusterService:
     def has_address(self) -> bool:
         return not (self.is_headless or self.external_name)
 
+    @property
+    def full_name(self) -> tuple[str, str]:
+        return self.namespace, self.name
+
+    def selects(self, pod: Pod) -> bool:
+        labels = self.selector.items()
+        return bool(labels) and self.namespace == pod.namespace and labels <= pod.every_label
+
 
 def in_cluster(host: str) -> list[str]:
     """The labels of ``host`` without the cluster's domain."""

@@ -288,3 +288,44 @@ def test_which_address_of_a_node_strimzi_advertises(
 def test_variables_that_kubernetes_cannot_read_are_named(tmp_path: Path, env: str) -> None:
     unchecked = checked(tmp_path, pod(env)).unchecked
     assert unchecked == ("container k/b: env[0] (no name) could not be read",)
+
+
+SERVICE = """\
+{apiVersion: v1, kind: Service, metadata: {name: kafka},
+ spec: {selector: {app: kafka}, ports: [{port: 9092}]}}
+"""
+BROKER = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: broker}
+spec:
+  template:
+    metadata: {labels: {app: kafka}}
+    spec:
+      containers:
+        - name: kafka
+          image: confluentinc/cp-kafka:7.5.0
+          env:
+            - {name: KAFKA_ZOOKEEPER_CONNECT, value: "zookeeper:2181"}
+            - {name: KAFKA_ADVERTISED_LISTENERS, value: "PLAINTEXT://kafka:9092"}
+"""
+
+
+@pytest.mark.parametrize(
+    ("beside", "rules"),
+    [
+        ({"service.yaml": SERVICE}, ["KL014"]),
+        ({"service.yaml": SERVICE.replace("app: kafka", "app: other")}, []),
+        ({"service.yaml": f"{SERVICE}---\n{BROKER}"}, []),  # the Service of another broker
+        ({"service.yaml": SERVICE, "other.yml": SERVICE.replace("9092", "9093")}, []),
+        ({"service.yaml": "kind: Service: {"}, []),
+        ({"service.txt": SERVICE}, []),
+    ],
+)
+def test_a_service_in_a_file_beside(
+    tmp_path: Path, beside: dict[str, str], rules: list[str]
+) -> None:
+    for name, text in beside.items():
+        (tmp_path / name).write_text(text)
+    report = checked(tmp_path, BROKER)
+    assert [mistake.finding.rule for mistake in report.mistakes] == rules
