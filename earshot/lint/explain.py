@@ -53,8 +53,8 @@ def _in_manifest(files: Sequence[Path], options: FileOptions) -> Deployment | No
     documents = read_yaml_documents(text, str(files[0]), unique=False)
     if not any(resources(documents)):
         return None
-    manifest = read_manifest(documents).with_release(options.release)
-    return manifest.with_services_of(manifests_beside(files[0])).deployment()
+    manifest = read_manifest(documents, manifests_beside(files[0]))
+    return manifest.with_release(options.release).deployment()
 
 
 def _in_compose(

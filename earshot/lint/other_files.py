@@ -123,14 +123,14 @@ def check_manifest(
 
     Raises EarshotError if a value that must be a list is not a list.
     """
-    manifest = read_manifest(documents).with_release(options.release)
+    beside = manifests_beside(Path(file_name)) if "kafka" in text.lower() else ()
+    manifest = read_manifest(documents, beside).with_release(options.release)
     kafkas = manifest.kafkas
     has_pods = bool(manifest.brokers) or kubernetes.uses_own_service(manifest)
     if not (has_pods or kafkas):
         return FileReport(
             file_name, "", unchecked=("no container of it is known to run a Kafka broker",)
         )
-    manifest = manifest.with_services_of(manifests_beside(Path(file_name)))
     for resource, observed, allowed in misshapen_pods(documents):
         raise EarshotError(f"{file_name}: {resource}", observed=observed, allowed=allowed)
     containers = {container.name: container for container in manifest.containers}

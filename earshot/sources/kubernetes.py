@@ -1,8 +1,8 @@
 """Kubernetes manifests: Services, and the containers of pods with variables and command.
 
-Each file is read separately, but files beside it may have Services for its pods. Values from
-elsewhere (a Secret, a field of the pod, a ConfigMap of another file) are unknown: the variable
-stays as `$(NAME)`, or `Container.unknown` names the missing part.
+Each file is read separately, but files beside it may have Services and ConfigMaps for its pods.
+Values from elsewhere (a Secret, a field of the pod) are unknown: the variable stays as `$(NAME)`,
+or `Container.unknown` names the missing part.
 Source: the Kubernetes API reference, v1 Container, EnvVar, EnvFromSource and Service.
 """
 
@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeVar
 
 from earshot.errors import EarshotError
 from earshot.facts.strimzi import StrimziKafka
@@ -46,9 +47,11 @@ from earshot.topology.container import Container
 from earshot.topology.pods import PodDeployment, other_pod
 from earshot.yaml_reading.document import read_yaml_documents
 
+T = TypeVar("T")
+Documents = Sequence[object]
 KINDS = frozenset({*POD_IN, "Service", "ConfigMap"})
 """Kinds of resources that are read."""
-_SERVICE = re.compile(r"""\bkind["']?: *["']?Service\b""")
+_SHARED = re.compile(r"""\bkind["']?: *["']?(?:Service|ConfigMap)\b""")
 _UNREADY = "service.alpha.kubernetes.io/tolerate-unready-endpoints"
 
 
@@ -87,27 +90,6 @@ class Manifest:
             )
 
         return replace(self, containers=stated(self.containers), replicas=stated(self.replicas))
-
-    def with_services_of(self, others: Iterable[Manifest]) -> Manifest:
-        """This manifest with the Services that ``others``, the files beside it, have for its pods.
-
-        A Service with pods in its own file, or of a name that two files have, is not added."""
-        candidates = (
-            (service.full_name, service)
-            for other in others
-            for service in other.services
-            if self._has_pod_of(service) and not other._has_pod_of(service)
-        )
-        own_names = {service.full_name for service in self.services}
-        added = [
-            same[0]
-            for name, same in by_key(candidates).items()
-            if len(same) == 1 and name not in own_names
-        ]
-        return replace(self, services=(*self.services, *added))
-
-    def _has_pod_of(self, service: ClusterService) -> bool:
-        return any(service.selects(container.pod) for container in self.containers)
 
     def deployment(self, broken: Collection[str] = ()) -> PodDeployment:
         """The pods with their Services, without brokers that do not start."""
@@ -166,13 +148,19 @@ def _with_template_clusters(
     )
 
 
-def read_manifest(documents: Sequence[object]) -> Manifest:
+def read_manifest(documents: Sequence[object], beside: Sequence[Documents] = ()) -> Manifest:
     """The manifest of a file's documents (`read_yaml_documents`), without malformed resources.
 
-    The second container of one name is called `WORKLOAD/CONTAINER#2`.
+    The second container of one name is called `WORKLOAD/CONTAINER#2`. ``beside`` are the documents
+    of other files, with ConfigMaps and Services for the pods.
     """
     resources_with_paths = list(resources(documents))
-    maps = {
+    maps = _only_ones(
+        ((namespace_of(resource), name_of(resource)), ConfigMap((), as_map(resource.get("data"))))
+        for other in beside
+        for _, resource in resources(other)
+        if _is_core(resource, "ConfigMap")
+    ) | {
         (namespace_of(resource), name_of(resource)): ConfigMap(path, as_map(resource.get("data")))
         for path, resource in resources_with_paths
         if _is_core(resource, "ConfigMap")
@@ -184,27 +172,42 @@ def read_manifest(documents: Sequence[object]) -> Manifest:
             templates = list(pod.containers(maps, used_names))
             containers += templates
             replicas += list(pod.replicas_of(templates, maps))
-    services = (
-        _service(resource) for _, resource in resources_with_paths if _is_core(resource, "Service")
-    )
+    pods = [container.pod for container in containers]
+    services = _only_ones(
+        (service.full_name, service)
+        for other in beside
+        for service in _services(other)
+        if any(service.selects(pod) for pod in pods)
+        and not any(service.selects(container.pod) for container in read_manifest(other).containers)
+    ) | {service.full_name: service for service in _services(documents)}
     kafkas = read_strimzi(documents)
     clients = tuple(read_clients(documents))
-    return Manifest(tuple(containers), tuple(services), tuple(replicas), kafkas, clients)
+    return Manifest(tuple(containers), tuple(services.values()), tuple(replicas), kafkas, clients)
 
 
-def manifests_beside(file: Path) -> Sequence[Manifest]:
-    """The manifests with Services in the folder of ``file``."""
-    return _with_services(tuple(texts_beside(file, (".yaml", ".yml")).items()))
+def _only_ones(pairs: Iterable[tuple[tuple[str, str], T]]) -> dict[tuple[str, str], T]:
+    """The values that alone have their name; of two, the user may apply either."""
+    return {name: values[0] for name, values in by_key(pairs).items() if len(values) == 1}
 
 
-@lru_cache(maxsize=1)  # the files of a folder are checked one after the other
-def _with_services(texts: Iterable[tuple[str, str]]) -> Sequence[Manifest]:
-    manifests = []
+def _services(documents: Sequence[object]) -> list[ClusterService]:
+    return [_service(item) for _, item in resources(documents) if _is_core(item, "Service")]
+
+
+def manifests_beside(file: Path) -> Sequence[Documents]:
+    """The documents of other files in the folder of ``file`` with Services or ConfigMaps."""
+    texts = texts_beside(file, (".yaml", ".yml"))
+    return _shared_documents(tuple(pair for pair in texts.items() if Path(pair[0]) != file))
+
+
+@lru_cache(maxsize=1)
+def _shared_documents(texts: Iterable[tuple[str, str]]) -> Sequence[Documents]:
+    found = []
     for name, text in texts:
         with suppress(EarshotError):
-            if _SERVICE.search(text):
-                manifests.append(read_manifest(read_yaml_documents(text, name, unique=False)))
-    return manifests
+            if _SHARED.search(text):
+                found.append(read_yaml_documents(text, name, unique=False))
+    return found
 
 
 def misshapen_pods(documents: Sequence[object]) -> Iterator[tuple[str, str, str]]:

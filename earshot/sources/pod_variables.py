@@ -24,7 +24,12 @@ _UNSET_BY_SHELL = re.compile(r"\b(?:unset|env -u)((?:\s+-?[A-Za-z_][A-Za-z0-9_]*
 @dataclass(frozen=True)
 class ConfigMap:
     path: Keys
+    """Its place; empty if it is in another file."""
     data: Mapping[str, object]
+
+    def place(self, key: str) -> Keys:
+        """The place of a value in this file, or nothing."""
+        return (*self.path, "data", key) if self.path else ()
 
 
 class PodVariables:
@@ -47,7 +52,7 @@ class PodVariables:
         self._fields = fields or {}
 
     def read(self, section: Mapping[str, object], path: Keys) -> None:
-        for entry in list_of(section.get("envFrom")):
+        for i, entry in enumerate(list_of(section.get("envFrom"))):
             source = as_map(entry)
             config_map = self._config_map(source.get("configMapRef"))
             if config_map is None:
@@ -55,7 +60,7 @@ class PodVariables:
                 continue
             prefix = text_in(source, "prefix")
             for key, value in config_map.data.items():
-                self._set(prefix + key, value, (*config_map.path, "data", key))
+                self._set(prefix + key, value, config_map.place(key) or (*path, "envFrom", i))
         env = section.get("env")
         if env and not isinstance(env, list):
             self.unknown.append("env (no list)")
@@ -139,7 +144,7 @@ class PodVariables:
         if config_map is None or key not in config_map.data:
             self._set(name, not_in_file(name), path)
             return
-        self._set(name, config_map.data[key], (*config_map.path, "data", key))
+        self._set(name, config_map.data[key], config_map.place(key) or path)
 
     def _set(self, name: str, value: object, path: Keys) -> None:
         """Sets one variable: no value is an empty string, a value of another type is unknown."""

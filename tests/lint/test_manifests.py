@@ -311,6 +311,12 @@ spec:
 """
 
 
+CONFIG = """\
+{apiVersion: v1, kind: ConfigMap, metadata: {name: settings},
+ data: {KAFKA_INTER_BROKER_LISTENER_NAME: ABSENT}}
+"""
+
+
 @pytest.mark.parametrize(
     ("beside", "rules"),
     [
@@ -329,3 +335,14 @@ def test_a_service_in_a_file_beside(
         (tmp_path / name).write_text(text)
     report = checked(tmp_path, BROKER)
     assert [mistake.finding.rule for mistake in report.mistakes] == rules
+
+
+def test_a_config_map_in_a_file_beside(tmp_path: Path) -> None:
+    settings = "envFrom: [{configMapRef: {name: settings}}]"
+    text = BROKER.replace("env:", f"{settings}\n          env:")
+    (tmp_path / "a.yaml").write_text(CONFIG)
+    assert shown(checked(tmp_path, text)) == [
+        "11:21 error KL002 container broker/kafka, listener ABSENT"
+    ]
+    (tmp_path / "b.yaml").write_text(CONFIG)  # which of the two is applied is unknown
+    assert shown(checked(tmp_path, text)) == []
