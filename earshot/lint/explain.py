@@ -10,7 +10,7 @@ from earshot.lint.files import overlays_of
 from earshot.lint.model import FileOptions
 from earshot.sources.deployment import deployment
 from earshot.sources.files import text_of
-from earshot.sources.kubernetes import manifests_beside, read_manifest
+from earshot.sources.kubernetes import read_manifest, resources_beside
 from earshot.sources.workloads import resources
 from earshot.topology.broker import Bootstrap
 from earshot.topology.model import Deployment
@@ -53,7 +53,7 @@ def _in_manifest(files: Sequence[Path], options: FileOptions) -> Deployment | No
     documents = read_yaml_documents(text, str(files[0]), unique=False)
     if not any(resources(documents)):
         return None
-    manifest = read_manifest(documents, manifests_beside(files[0]))
+    manifest = read_manifest(documents, resources_beside(files[0]))
     return manifest.with_release(options.release).deployment()
 
 

@@ -28,9 +28,10 @@ from earshot.rules.rule import Finding
 from earshot.sources.image_settings import hidden_variables
 from earshot.sources.kubernetes import (
     Manifest,
-    manifests_beside,
+    SharedResources,
     misshapen_pods,
     read_manifest,
+    resources_beside,
 )
 from earshot.sources.open_listeners import open_listeners
 from earshot.sources.pod_variables import Keys
@@ -123,7 +124,8 @@ def check_manifest(
 
     Raises EarshotError if a value that must be a list is not a list.
     """
-    beside = manifests_beside(Path(file_name)) if "kafka" in text.lower() else ()
+    may_have_broker = "kafka" in text.lower()
+    beside = resources_beside(Path(file_name)) if may_have_broker else SharedResources()
     manifest = read_manifest(documents, beside).with_release(options.release)
     kafkas = manifest.kafkas
     has_pods = bool(manifest.brokers) or kubernetes.uses_own_service(manifest)

@@ -34,7 +34,7 @@ def check_terraform(text: str, file: Path, options: FileOptions) -> FileReport:
     """Checks one file of a module; the findings about other files of it are theirs."""
     if CONTAINER not in text and not any(name in text for name in USER_DATA):
         return FileReport(str(file), "", unchecked=(_NOTHING,))
-    texts = sorted({**texts_beside(file, (".tf", ".tf.json")), str(file): text}.items())
+    texts = sorted({**dict(texts_beside(file, (".tf", ".tf.json"))), str(file): text}.items())
     module = _module(tuple(texts), tuple(_values(file)))
     reports = [
         *_containers(module, text, file, options),

@@ -59,8 +59,8 @@ def beside(file: Path) -> Callable[[str], str]:
     return read
 
 
-def texts_beside(file: Path, endings: tuple[str, ...]) -> Mapping[str, str]:
-    """The texts of the files in the folder of ``file`` with one of the ``endings``, if readable."""
+def texts_beside(file: Path, endings: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """Path and text of each readable file in the folder of ``file`` with one of the ``endings``."""
     with suppress(OSError), os.scandir(file.parent) as entries:
         versions = [
             (entry.path, entry.stat().st_mtime_ns, entry.stat().st_size)
@@ -68,17 +68,17 @@ def texts_beside(file: Path, endings: tuple[str, ...]) -> Mapping[str, str]:
             if entry.name.endswith(endings)
         ]
         return _texts(tuple(sorted(versions)[:MAX_FILES]))
-    return {}
+    return ()
 
 
-@lru_cache(maxsize=1)  # the files of a folder are checked one after the other
-def _texts(versions: tuple[tuple[str, int, int], ...]) -> Mapping[str, str]:
-    """The texts of files by name; a path with its time and size is a version of its file."""
-    texts = {}
+@lru_cache(maxsize=2)  # the files of a folder are checked one after the other
+def _texts(versions: tuple[tuple[str, int, int], ...]) -> tuple[tuple[str, str], ...]:
+    """Path and text of files; a path with its time and size is a version of its file."""
+    texts = []
     for path, _, _ in versions:
         with suppress(EarshotError):
-            texts[str(Path(path))] = text_of(Path(path))
-    return texts
+            texts.append((str(Path(path)), text_of(Path(path))))
+    return tuple(texts)
 
 
 def variables_for(

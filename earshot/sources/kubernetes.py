@@ -9,10 +9,11 @@ Source: the Kubernetes API reference, v1 Container, EnvVar, EnvFromSource and Se
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
@@ -48,7 +49,8 @@ from earshot.topology.pods import PodDeployment, other_pod
 from earshot.yaml_reading.document import read_yaml_documents
 
 T = TypeVar("T")
-Documents = Sequence[object]
+Named = tuple[tuple[str, str], T]
+"""A resource after its namespace and name."""
 KINDS = frozenset({*POD_IN, "Service", "ConfigMap"})
 """Kinds of resources that are read."""
 _SHARED = re.compile(r"""\bkind["']?: *["']?(?:Service|ConfigMap)\b""")
@@ -148,19 +150,32 @@ def _with_template_clusters(
     )
 
 
-def read_manifest(documents: Sequence[object], beside: Sequence[Documents] = ()) -> Manifest:
+@dataclass(frozen=True)
+class SharedResources:
+    """What files of a folder have for pods of the others, by file: ConfigMaps, and Services without
+    pods in their own file."""
+
+    config_maps: Mapping[str, Sequence[Named[ConfigMap]]] = field(default_factory=dict)
+    services: Mapping[str, Sequence[Named[ClusterService]]] = field(default_factory=dict)
+
+    def without(self, file: str) -> SharedResources:
+        """Those of the other files than ``file``."""
+        return SharedResources(
+            {name: maps for name, maps in self.config_maps.items() if name != file},
+            {name: services for name, services in self.services.items() if name != file},
+        )
+
+
+def read_manifest(
+    documents: Sequence[object], beside: SharedResources = SharedResources()
+) -> Manifest:
     """The manifest of a file's documents (`read_yaml_documents`), without malformed resources.
 
-    The second container of one name is called `WORKLOAD/CONTAINER#2`. ``beside`` are the documents
-    of other files, with ConfigMaps and Services for the pods.
+    The second container of one name is called `WORKLOAD/CONTAINER#2`. ``beside`` are the resources
+    of other files for the pods.
     """
     resources_with_paths = list(resources(documents))
-    maps = _only_ones(
-        ((namespace_of(resource), name_of(resource)), ConfigMap((), as_map(resource.get("data"))))
-        for other in beside
-        for _, resource in resources(other)
-        if _is_core(resource, "ConfigMap")
-    ) | {
+    maps = _only_ones(chain.from_iterable(beside.config_maps.values())) | {
         (namespace_of(resource), name_of(resource)): ConfigMap(path, as_map(resource.get("data")))
         for path, resource in resources_with_paths
         if _is_core(resource, "ConfigMap")
@@ -174,11 +189,9 @@ def read_manifest(documents: Sequence[object], beside: Sequence[Documents] = ())
             replicas += list(pod.replicas_of(templates, maps))
     pods = [container.pod for container in containers]
     services = _only_ones(
-        (service.full_name, service)
-        for other in beside
-        for service in _services(other)
+        (name, service)
+        for name, service in chain.from_iterable(beside.services.values())
         if any(service.selects(pod) for pod in pods)
-        and not any(service.selects(container.pod) for container in read_manifest(other).containers)
     ) | {service.full_name: service for service in _services(documents)}
     kafkas = read_strimzi(documents)
     clients = tuple(read_clients(documents))
@@ -194,20 +207,35 @@ def _services(documents: Sequence[object]) -> list[ClusterService]:
     return [_service(item) for _, item in resources(documents) if _is_core(item, "Service")]
 
 
-def manifests_beside(file: Path) -> Sequence[Documents]:
-    """The documents of other files in the folder of ``file`` with Services or ConfigMaps."""
-    texts = texts_beside(file, (".yaml", ".yml"))
-    return _shared_documents(tuple(pair for pair in texts.items() if Path(pair[0]) != file))
+def resources_beside(file: Path) -> SharedResources:
+    """The ConfigMaps and Services that other files in the folder of ``file`` have for its pods."""
+    return _shared_resources(texts_beside(file, (".yaml", ".yml"))).without(str(file))
 
 
-@lru_cache(maxsize=1)
-def _shared_documents(texts: Iterable[tuple[str, str]]) -> Sequence[Documents]:
-    found = []
+@lru_cache(maxsize=1)  # the files of a folder are checked one after the other
+def _shared_resources(texts: Iterable[tuple[str, str]]) -> SharedResources:
+    config_maps: dict[str, Sequence[Named[ConfigMap]]] = {}
+    services: dict[str, Sequence[Named[ClusterService]]] = {}
     for name, text in texts:
+        documents: Sequence[object] = ()
         with suppress(EarshotError):
-            if _SHARED.search(text):
-                found.append(read_yaml_documents(text, name, unique=False))
-    return found
+            documents = (
+                read_yaml_documents(text, name, unique=False) if _SHARED.search(text) else ()
+            )
+        maps = [
+            ((namespace_of(item), name_of(item)), ConfigMap((), as_map(item.get("data"))))
+            for _, item in resources(documents)
+            if _is_core(item, "ConfigMap")
+        ]
+        own_pods = [container.pod for container in read_manifest(documents).containers]
+        shared_services = [
+            (service.full_name, service)
+            for service in _services(documents)
+            if not any(service.selects(pod) for pod in own_pods)
+        ]
+        config_maps |= {name: maps} if maps else {}
+        services |= {name: shared_services} if shared_services else {}
+    return SharedResources(config_maps, services)
 
 
 def misshapen_pods(documents: Sequence[object]) -> Iterator[tuple[str, str, str]]:
