@@ -216,10 +216,10 @@ class _Lexer:
 
     def _redirection(self) -> None:
         """Skips an operator and its target; notes the end of a here-document."""
-        operator = ""
+        start = self.position
         while self._peek() and self._peek() in "<>&|":
-            operator += self._peek()
             self.position += 1
+        operator = self.text[start : self.position]
         is_indented = operator == "<<" and self._peek() == "-"
         self.position += is_indented
         while self._peek() and self._peek() in " \t":
@@ -245,34 +245,35 @@ class _Lexer:
 
     def _word(self) -> list[str]:
         """The next word; several if an unquoted variable contains spaces."""
-        splits = [""]
+        splits: list[list[str]] = [[]]  # parts, because joining each at once is quadratic
         is_quoted = False
         while (character := self._peek()) not in ("", *_ENDS, *" \t\r<>"):
             self.position += 1
             if character == "\\":
                 if self._peek() == "\n":
                     self.position += 1
-                    if not (splits[-1] or len(splits) > 1 or is_quoted):
+                    if not (any(splits[-1]) or len(splits) > 1 or is_quoted):
                         return []
                     continue
-                splits[-1] += self._peek()
+                splits[-1].append(self._peek())
                 self.position += 1
             elif character == "'":
-                splits[-1] += self._until("'")
+                splits[-1].append(self._until("'"))
                 is_quoted = True
             elif character == '"':
-                splits[-1] += self._quoted()
+                splits[-1].append(self._quoted())
                 is_quoted = True
             elif character in "$`":
                 first, *others = re.split(r"\s+", self._expansion(character))
-                splits[-1] += first
-                splits += others
+                splits[-1].append(first)
+                splits += [[other] for other in others]
             else:
-                splits[-1] += character
+                splits[-1].append(character)
                 if character == "=" and self._peek() == "(":  # an array
                     self._until(")")
-                    splits[-1] += COMPUTED
-        return [part for part in splits if part] or ([""] if is_quoted else [])
+                    splits[-1].append(COMPUTED)
+        words = [word for parts in splits if (word := "".join(parts))]
+        return words or ([""] if is_quoted else [])
 
     def _until(self, end: str) -> str:
         """The text up to ``end``, which is skipped."""
@@ -283,18 +284,18 @@ class _Lexer:
 
     def _quoted(self) -> str:
         """The text of a double-quoted part."""
-        text = ""
+        parts: list[str] = []
         while (character := self._peek()) not in ("", '"'):
             self.position += 1
             if character == "\\" and self._peek() in ("$", "`", '"', "\\", "\n"):
-                text += "" if self._peek() == "\n" else self._peek()
+                parts.append("" if self._peek() == "\n" else self._peek())
                 self.position += 1
             elif character in "$`":
-                text += self._expansion(character)
+                parts.append(self._expansion(character))
             else:
-                text += character
+                parts.append(character)
         self.position += 1
-        return text
+        return "".join(parts)
 
     def _expansion(self, character: str) -> str:
         """The value of what ``character`` (`$` or a backtick) begins."""
@@ -334,11 +335,12 @@ class _Lexer:
     def _balanced(self, opening: str, closing: str) -> str:
         """The text within a pair of brackets, at whose first one it begins."""
         start, open_brackets = self.position + 1, 0
-        while character := self._peek():
-            self.position += 1
-            open_brackets += (character == opening) - (character == closing)
+        for bracket in re.compile(f"[{opening}{closing}]").finditer(self.text, self.position):
+            open_brackets += 1 if bracket[0] == opening else -1
             if open_brackets == 0:
-                return self.text[start : self.position - 1]
+                self.position = bracket.end()
+                return self.text[start : bracket.start()]
+        self.position = len(self.text)
         return self.text[start:]
 
     def _commands_within(self, text: str, line: int = 0) -> None:

@@ -92,3 +92,9 @@ def test_scripts_of_windows_are_read(name: str, text: str, expected: tuple[str, 
 @pytest.mark.parametrize("text", ["$(" * 5000, "${" * 5000, "a <<E\n" * 5000, '"' * 5001, "\\"])
 def test_a_broken_script_is_read_to_its_end(text: str) -> None:
     read_script(text)
+
+
+@pytest.mark.timeout(8)
+@pytest.mark.parametrize("piece", ["`", "A", '"' + "A" * 400_000, "<", "\\\n", "$(" * 300 + "A"])
+def test_a_long_word_is_read_in_seconds(piece: str) -> None:
+    read_script("a " + piece * (400_000 // len(piece)))
