@@ -23,7 +23,7 @@ from earshot.sources.compose_files import (
     noted,
     sections_of,
 )
-from earshot.sources.compose_ports import read_known_ports, read_port
+from earshot.sources.compose_ports import read_known_ports, read_port, refuse_impossible_port
 from earshot.sources.compose_sections import (
     Section,
     configs_of,
@@ -193,10 +193,12 @@ class _Files(ComposeFiles):
         if self.lenient and not (section.get("image") or "build" in section or unknown):
             unknown.append(BASE_FILE)
         ports = list_of(section.get("ports"), f"{where}.ports")
+        places = [f"{where}.ports[{i}]" for i in range(len(ports))]
         if self.lenient:
+            for entry, place in zip(ports, places, strict=True):
+                refuse_impossible_port(entry, place)
             published = [*read_known_ports(ports, unknown)]
         else:
-            places = (f"{where}.ports[{i}]" for i in range(len(ports)))
             published = [port for entry in map(read_port, ports, places) for port in entry]
         volumes = [*volumes_of(section, where), *configs_of(section, self.configs)]
         sources = [source for source, _ in volumes if source.startswith(".") and self.lenient]

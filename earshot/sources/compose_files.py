@@ -83,6 +83,8 @@ class ComposeFiles:
     not_included: dict[str, None] = field(default_factory=dict)
     _includes: list[tuple[str, object]] = field(default_factory=list)
     """Entries of `include` that are not read yet, each with its file."""
+    _inclusions: dict[str, list[str]] = field(default_factory=dict)
+    """The files that a file includes, as normalized paths."""
     _others: dict[str, dict[str, object]] = field(default_factory=dict)
     configs: dict[str, object] = field(default_factory=dict)
 
@@ -143,7 +145,7 @@ class ComposeFiles:
         """The files under `include`, also of files that are included: path, services, networks.
 
         An entry with variables or with a folder, and a file that cannot be read, is noted in
-        ``not_included``.
+        ``not_included``. Raises EarshotError for files that include each other.
         """
         while self._includes:
             file_name, entry = self._includes.pop(0)
@@ -153,6 +155,7 @@ class ComposeFiles:
                 path = posixpath.join(
                     folder, str(self._substituted(path_text, file_name, ("include",)))
                 )
+                self._note_include(file_name, path)
                 if path in self.texts_included or path in self.roots:
                     continue
                 try:
@@ -165,6 +168,22 @@ class ComposeFiles:
                     continue
                 self.texts_included[path] = text
                 yield path, *self.sections(text, path)[:2]
+
+    def _note_include(self, file_name: str, path: str) -> None:
+        """Notes that ``file_name`` includes ``path``. Refuses a cycle, as Compose does."""
+        file, first = posixpath.normpath(file_name), posixpath.normpath(path)
+        self._inclusions.setdefault(file, []).append(first)
+        ways, seen = [[first]], {first}
+        for way in ways:
+            if way[-1] == file:
+                raise EarshotError(
+                    f"{file_name}: include",
+                    observed=f"{' -> '.join([file, *way])}: docker compose refuses the cycle",
+                    remedy=f"delete the entry {path}",
+                )
+            following = [it for it in self._inclusions.get(way[-1], ()) if it not in seen]
+            ways += [[*way, it] for it in following]
+            seen.update(following)
 
     def resolve_extends(
         self, name: str, sections: Mapping[str, object], file_name: str, chain: tuple[str, ...]

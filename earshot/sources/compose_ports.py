@@ -50,6 +50,24 @@ def read_known_ports(entries: Iterable[object], unknown: list[str]) -> Iterator[
                 unknown.append("ports")
 
 
+def refuse_impossible_port(entry: object, where: str) -> None:
+    """Raises EarshotError for a short form that has a number above the highest port."""
+    text = str(entry).strip() if isinstance(entry, (str, int)) else ""
+    match = _SHORT.fullmatch(text)
+    numbers = (
+        re.findall(r"[0-9]+", " ".join(filter(None, match.group("host", "container"))))
+        if match
+        else ()
+    )
+    if any(len(number) > 5 or int(number) > MAX_PORT for number in numbers):
+        shown = text if len(text) < 40 else f"{text[:40]}..."
+        raise EarshotError(
+            where,
+            observed=f"found {shown!r}, which docker compose refuses",
+            allowed=f"ports up to {MAX_PORT}",
+        )
+
+
 def _hidden_port(entry: object) -> HiddenPort | None:
     """The port of an entry with variables whose container port is known, or None."""
     if isinstance(entry, Mapping):

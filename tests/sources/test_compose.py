@@ -461,11 +461,28 @@ def test_an_included_file_that_is_not_read_is_named(entry: str) -> None:
     assert compose.services[0].container.open_networks
 
 
+@pytest.mark.parametrize(
+    ("entry", "cycle"),
+    [
+        ("./c.yml", "c.yml -> c.yml"),
+        ("{path: [z.yml, c.yml]}", "c.yml -> c.yml"),
+        ("x.yml", "y.yml -> x.yml -> y.yml"),
+        ("z.yml, x.yml", "y.yml -> x.yml -> y.yml"),
+    ],
+)
+def test_files_that_include_each_other_are_refused(entry: str, cycle: str) -> None:
+    files = {
+        "x.yml": "include: [y.yml]",
+        "y.yml": "include: [./x.yml]",
+        "z.yml": "include: [y.yml]",
+    }
+    with pytest.raises(EarshotError, match=f"{cycle}: docker compose refuses the cycle"):
+        lenient(f"include: [{entry}]\n{KAFKA}", files=files)
+
+
 def test_included_files_are_read_once_and_their_number_is_limited() -> None:
-    files = {"x.yml": f"include: [y.yml]\n{KAFKA}", "y.yml": "include: [x.yml]\nservices: {}"}
-    compose = lenient("include: [x.yml]", files=files)
-    assert [path for _, path in compose.included] == ["x.yml", "y.yml"]
-    text = "include: [{path: [compose.yml, x.yml]}, {path: [x.yml, z.yml]}]"
+    files = {"x.yml": f"include: [y.yml]\n{KAFKA}", "y.yml": "services: {}"}
+    text = "include: [{path: [x.yml]}, {path: [x.yml, z.yml]}]"
     entries = lenient(text, files=files | {"z.yml": "services: {}"})
     assert [path for _, path in entries.included] == ["x.yml", "z.yml", "y.yml"]
     files = {f"{i}.yml": f"include: [{i + 1}.yml]" for i in range(MAX_INCLUDED + 5)}

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from earshot.errors import EarshotError
-from earshot.sources.compose_ports import ALLOWED, read_port
+from earshot.sources.compose_ports import ALLOWED, read_port, refuse_impossible_port
 from earshot.topology.container import NodePort, PublishedPort
 
 
@@ -55,6 +57,21 @@ def test_an_entry_that_compose_refuses_is_refused(entry: object) -> None:
     with pytest.raises(EarshotError) as caught:
         read_port(entry, "services.kafka.ports[0]")
     assert str(caught.value) == f"services.kafka.ports[0]: found {entry!r}\n  allowed: {ALLOWED}"
+
+
+@pytest.mark.parametrize(
+    ("entry", "is_refused"),
+    [
+        *(
+            (entry, True)
+            for entry in ("65536", 70000, "70000:1", "1:70000/udp", "1-70000", "9" * 99)
+        ),
+        *((entry, False) for entry in ("65535", "0:1", "x", "${PORT}:70000", "host:1:2", None)),
+    ],
+)
+def test_only_a_port_above_the_highest_is_impossible(entry: object, is_refused: bool) -> None:
+    with contextlib.nullcontext() if not is_refused else pytest.raises(EarshotError):
+        refuse_impossible_port(entry, "p")
 
 
 PORT = st.integers(1, 65535)
