@@ -27,6 +27,7 @@ from earshot.sources.other_images import may_be_broker
 from earshot.sources.redpanda import redpanda_among
 from earshot.sources.service import Service, brokers_among
 from earshot.yaml_reading.document import repeated_keys
+from earshot.yaml_reading.tags import Keys
 
 NOT_COMPOSE = ("is not a Compose file",)
 _REDPANDA_KEY = re.compile(r"^redpanda:", re.MULTILINE)
@@ -54,12 +55,13 @@ def check_compose(
     has_msk_client = ".amazonaws.com" in text and uses_msk(services)
     may_fail = has_broker or has_msk_client or bootstraps_alone(services)
     findings = mistakes(services) if may_fail else ()
-    if not (findings or has_broker or has_msk_client):
+    hidden = () if compose.has_unique_keys else tuple(_hidden(text, file_name))
+    if not (findings or hidden or has_broker or has_msk_client):
         no_broker = "no service of it is known to run a Kafka broker"
         reasons = (*_unknown_images(services), *_not_included(compose), no_broker)
         return FileReport(file_name, "", unchecked=reasons)
     if not compose.has_unique_keys:
-        findings = (*_repeated(text, file_name), *findings)
+        findings = (*(hidden or _repeated(text, file_name)), *findings)
     findings = (*_misspelt(compose, services), *findings)
     unchecked = [*_unknown_values(compose), *_not_included(compose), *_unknown_images(services)]
     included = [(content, str(file.parent / path)) for content, path in compose.included]
@@ -142,17 +144,30 @@ def _with_ports_of_siblings(services: Sequence[Service], file: Path) -> tuple[Se
 
 def _repeated(text: str, file_name: str) -> Iterator[Finding]:
     """A finding for the first key below `services` that occurs twice: Compose refuses the file."""
-    for section, *path in repeated_keys(text, file_name):
-        if section == "services" and path:
-            key = ".".join(path[1:] or path)
-            yield kl014_image.RULE.finding(
-                f"{key} occurs twice, and docker compose refuses the file",
-                "every key once",
-                container=path[0],
-                remedy=f"delete one {path[-1]}",
-                inputs=(path[-1],),
-                source="https://docs.docker.com/reference/compose-file/",
-            )
+    for path in repeated_keys(text, file_name):
+        if path[0] == "services" and len(path) > 1:
+            yield _repeated_key(path)
+            return
+
+
+def _repeated_key(path: Keys) -> Finding:
+    section, *below = path
+    key = ".".join(below[1:] or below) or section
+    return kl014_image.RULE.finding(
+        f"{key} occurs twice, and docker compose refuses the file",
+        "every key once",
+        container=below[0] if below else "",
+        remedy=f"delete one {path[-1]}",
+        inputs=(path[-1],),
+        source="https://docs.docker.com/reference/compose-file/",
+    )
+
+
+def _hidden(text: str, file_name: str) -> Iterator[Finding]:
+    """A finding if services may be hidden: `services`, or one of them, occurs twice."""
+    for path in repeated_keys(text, file_name):
+        if path == ("services",) or (path[0] == "services" and len(path) == 2):
+            yield _repeated_key(path)
             return
 
 

@@ -116,6 +116,8 @@ services:
         ("labels: {<<: *a, <<: *b}", []),
         ("labels: {A: 1}\n  web: {image: a, labels: {A: 1}}", []),
         ("environment: [KAFKA_HEAP_OPTS=-Xmx1G, KAFKA_HEAP_OPTS=-Xmx2G]", []),
+        ("labels: {}\n  kafka: {image: busybox}", ["kafka"]),
+        ("labels: {}\nservices: {web: {image: busybox}}", [""]),
     ],
 )
 def test_a_key_that_occurs_twice(checked: Checker, body: str, subjects: list[str]) -> None:
