@@ -55,6 +55,6 @@ def own_or_templates(stack: str, folder: Path, pattern: str) -> Path | None:
     words = stack.split("-")
     for count in range(len(words), 0, -1):
         path = folder / pattern.format("-".join(words[:count]))
-        if path.is_file():
+        if path.exists() or path.is_symlink():  # the caller reports one that cannot be read
             return path
     return None
