@@ -53,6 +53,19 @@ class PolicyConfig:
         """The findings that stop nothing: warnings, and values that are not known yet."""
         return [finding for finding in checked.findings if self._level(finding) is Level.ADVISORY]
 
+    def remarks(self, checked: CheckResult) -> list[str]:
+        """The remarks of a check, and one on the errors that disabled rules leave out."""
+        left_out = [
+            finding.rule
+            for finding in checked.findings
+            if self._level(finding) is Level.DISABLED
+            and (finding.state, finding.severity) == (FindingState.VIOLATED, Severity.ERROR)
+        ]
+        count = f"{len(left_out)} error{'' if len(left_out) == 1 else 's'}"
+        rules = ", ".join(sorted(set(left_out)))
+        text = f"{count} left out, because the policy disables {rules}"
+        return [*checked.remarks, *([text] if left_out else ())]
+
     def _level(self, finding: Finding) -> Level:
         level = self.levels.get(finding.rule)
         rule = next(rule for rule in RULES if rule.id == finding.rule)

@@ -153,9 +153,10 @@ def findings_text(result: CheckResult, terminal: Terminal, config: PolicyConfig)
     blocks = []
     for title, items in (("error", errors), ("warning", warnings), ("not known yet", unknown)):
         blocks += [f"{terminal.bold(title)}: {group}" for group in grouped(items)]
-    blocks += [terminal.field("note", remark, len("note")) for remark in result.remarks]
+    blocks += [terminal.field("note", remark, len("note")) for remark in config.remarks(result)]
     if not errors and not warnings:
-        blocks.append("rules: nothing found" if not unknown else "rules: nothing else found")
+        nothing_else = unknown or len(config.remarks(result)) > len(result.remarks)
+        blocks.append(f"rules: nothing {'else ' if nothing_else else ''}found")
     return "\n\n".join(blocks) + "\n"
 
 

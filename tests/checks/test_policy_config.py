@@ -40,6 +40,24 @@ def test_levels_decide_what_stops(
     assert config.shown(ALL) == shown
 
 
+@pytest.mark.parametrize(
+    ("document", "remarks"),
+    [
+        ({"KL011": "advisory", WARNING.rule: "disabled"}, ["a remark"]),
+        (
+            {"KL011": "disabled"},
+            ["a remark", "1 error left out, because the policy disables KL011"],
+        ),
+        (
+            {"all": "disabled"},
+            ["a remark", "2 errors left out, because the policy disables KL003, KL011"],
+        ),
+    ],
+)
+def test_errors_of_disabled_rules_are_counted(document: dict[str, Any], remarks: list[str]) -> None:
+    assert read_config(document).remarks(CheckResult(ALL.findings, ("a remark",))) == remarks
+
+
 @pytest.mark.parametrize(("document", "message"), [
     ({"kl999": "advisory"}, "kl999: no such policy; allowed: KL002"),
     ({"kl011": "strict"}, "kl011: found 'strict'; allowed: mandatory, advisory, disabled"),

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from earshot.checks.policy_config import PolicyConfig
+from earshot.checks.policy_config import Level, PolicyConfig
 from earshot.cli.plan import describe, findings_text
 from earshot.placement import plan_stack
 from earshot.project import Project
@@ -254,6 +254,13 @@ def test_with_a_finding_there_is_no_line_that_nothing_was_found(severity: Severi
     assert "listener A: says a [KL003]" in text and "rules:" not in text
     text = findings_text(CheckResult((), ()), Terminal(), PolicyConfig())
     assert text == "rules: nothing found\n"
+
+
+def test_an_error_of_a_disabled_rule_is_not_nothing() -> None:
+    result = CheckResult((rule.RULE.finding("says a", "b", listener="A"),), ())
+    text = findings_text(result, Terminal(), PolicyConfig(levels={"KL003": Level.DISABLED}))
+    assert "note  1 error left out, because the policy disables KL003" in text
+    assert text.endswith("rules: nothing else found\n")
 
 
 def table(project: Project, width: int) -> list[str]:

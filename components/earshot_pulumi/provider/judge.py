@@ -174,7 +174,7 @@ def _judged(inputs: Properties, show: Show) -> tuple[ClusterPlan, Iterable[Findi
     result = gate.check(config.names)
     for group in grouped(config.shown(result)):
         show(str(group), group.first.state is FindingState.VIOLATED)
-    for text in result.remarks:
+    for text in config.remarks(result):
         show(text, False)
     return gate.plan, config.refused(result)
 

@@ -140,6 +140,7 @@ def test_an_advisory_rule_warns_and_a_disabled_one_does_not(
 ) -> None:
     shown = findings(inputs("kafka.absent.invalid", policy=policy))
     assert [is_warning for text, is_warning in shown if "[KL011]" in text] == warnings
+    assert any("the policy disables KL011" in text for text, _ in shown) is not bool(warnings)
 
 
 def test_an_unknown_host_and_a_waiver_are_shown_without_a_warning() -> None:
