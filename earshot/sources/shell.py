@@ -344,6 +344,6 @@ class _Lexer:
         return self.text[start:]
 
     def _commands_within(self, text: str, line: int = 0) -> None:
-        if self.depth:
+        if self.depth and text.strip():
             lexer = _Lexer(text, self.values, line or self._line(), self.depth - 1)
             self.inner += lexer.read()
