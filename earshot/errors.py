@@ -10,11 +10,13 @@ The facts are attributes of the exception, and the text is derived from them.
 from __future__ import annotations
 
 import errno
+import os
 import re
 import resource
 import string
 from collections.abc import Iterable, Sequence
 from functools import partial
+from pathlib import Path
 
 from earshot.visible import visible
 
@@ -50,6 +52,8 @@ _OF_NAMES = {
 _NO_THREAD = "can't start new thread"
 """The text of Python's RuntimeError."""
 _ENOUGH_FILES = 1024
+_OF_PROJECT = ".earshot"
+"""The folder in a project for earshot's files."""
 
 
 def without_users(text: str) -> str:
@@ -148,8 +152,23 @@ def machine_error(fault: BaseException) -> EarshotError | None:
 
 def _remedy_of_name(reason: BaseException) -> str:
     if isinstance(reason, OSError) and reason.filename is not None:
-        return _OF_NAMES.get(reason.errno or 0, "")
+        return remedy_of_owner(reason) or _OF_NAMES.get(reason.errno or 0, "")
     return ""
+
+
+def remedy_of_owner(reason: OSError) -> str:
+    """The fix if ``reason`` denies access to a project's own folder, which another user has."""
+    path = Path(os.fsdecode(reason.filename or ""))
+    folders = [parent for parent in (path, *path.parents) if parent.name == _OF_PROJECT]
+    if reason.errno != errno.EACCES or not folders:
+        return ""
+    try:
+        uid = folders[0].stat().st_uid
+    except OSError:
+        return ""
+    if uid == os.geteuid():
+        return ""
+    return f"run the command as the user of {folders[0]} (uid {uid}), or in a checkout of your own"
 
 
 class AddressError(EarshotError):

@@ -5,6 +5,7 @@ import re
 import resource
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -16,6 +17,7 @@ from earshot.errors import (
     SpecError,
     machine_error,
     remedy_of,
+    remedy_of_owner,
     without_users,
 )
 
@@ -110,6 +112,22 @@ def test_a_file_that_no_user_could_name_is_no_fault_of_earshot(number: int, reme
     fault = OSError(number, "No", "/some/file")
     assert str(machine_error(fault)) == f"/some/file: No\n  fix: {remedy}"
     assert machine_error(OSError(number, "No")) is None
+
+
+@pytest.mark.parametrize(
+    ("folder", "user", "names_the_user"),
+    [(".earshot", 1, True), (".earshot", 0, False), ("other", 1, False)],
+)
+def test_denied_access_to_the_project_of_another_user_names_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str, user: int, names_the_user: bool
+) -> None:
+    (tmp_path / folder).mkdir()
+    uid = tmp_path.stat().st_uid
+    monkeypatch.setattr(os, "geteuid", lambda: uid + user)
+    reason = PermissionError(errno.EACCES, "No", str(tmp_path / folder / "stacks/a.json"))
+    expected = f"run the command as the user of {tmp_path / folder} (uid {uid}), or in a"
+    assert (expected in str(machine_error(reason))) is names_the_user
+    assert bool(remedy_of_owner(reason)) is names_the_user
 
 
 def test_a_limit_is_found_below_the_error_that_it_caused() -> None:

@@ -16,7 +16,7 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextvars import ContextVar
 from pathlib import Path
 
-from earshot.errors import EarshotError, remedy_of
+from earshot.errors import EarshotError, remedy_of, remedy_of_owner
 from earshot.files import cache, streams
 from earshot.visible import visible
 
@@ -76,7 +76,7 @@ def _remedy(reason: OSError) -> str:
 
     If the cache is on a read-only file system, as HOME may be, another folder is the easier fix.
     """
-    remedy = remedy_of(reason)
+    remedy = remedy_of(reason) or remedy_of_owner(reason)
     if remedy and reason.errno != errno.EROFS:
         return f"\n  fix: {remedy}"
     try:
