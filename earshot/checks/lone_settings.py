@@ -17,7 +17,8 @@ from earshot.checks.deployment import advice_on_services, advice_on_settings, pr
 from earshot.facts.settings import NEWEST, BrokerSettings, is_broker_configuration
 from earshot.listeners.properties import malformed_keys, read_properties
 from earshot.rules import kl002_kafka
-from earshot.rules.rule import Finding
+from earshot.rules.kl014_misspelt import MisspeltVariable, misspelt_properties
+from earshot.rules.rule import Finding, Severity
 from earshot.sources.open_listeners import open_listeners, open_values
 from earshot.sources.service import Service, brokers_among
 from earshot.topology.container import Container
@@ -106,7 +107,22 @@ def mistakes_in_values(
             refusals = kl002_kafka.startup_refusals(replace(settings, release=later))
             refused = {finding.inputs for finding in refusals}  # texts differ between releases
             findings = tuple(finding for finding in findings if finding.inputs in refused)
-    return findings[:1] or tuple(kl002_kafka.unusable(settings.read()))
+    misspelt = [*misspelt_properties(given)]
+    for refusal in findings[:1]:
+        cause = next((key for key in misspelt if key.is_cause_of(refusal)), None)
+        return (cause.as_cause_of(refusal) if cause else refusal,)
+    return (*kl002_kafka.unusable(settings.read()), *map(_misspelt, misspelt[:1]))
+
+
+def _misspelt(found: MisspeltVariable) -> Finding:
+    name = found.name if found.name.isascii() else ascii(found.name)
+    return kl002_kafka.RULE.finding(
+        f"sets {name}: Kafka has no such property, and takes no notice of it",
+        found.intended,
+        remedy=f"rename it to {found.intended}",
+        severity=Severity.WARNING,
+        inputs=(found.name,),
+    )
 
 
 def settings_in(given: Mapping[str, str], release: Release, *, complete: bool) -> BrokerSettings:

@@ -1,4 +1,4 @@
-"""KL014: variables with a misspelt name, which set nothing.
+"""KL014: variables with a misspelt name, which set nothing; also properties (KL002).
 
 Images pass every variable on, and Kafka ignores unknown properties, so that the intended one stays
 unset. bitnami's variables have their own prefix; other images do not support it, and bitnami's
@@ -6,7 +6,8 @@ ignore variables without it.
 """
 
 import difflib
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -29,7 +30,7 @@ _PROPERTIES = (
     "zookeeper.connect",
     "security.inter.broker.protocol",
 )
-_OTHERS = frozenset({"control.plane.listener.name"})
+_OTHERS = frozenset({"control.plane.listener.name", "rest.advertised.listener"})
 """Other valid properties with a similar name."""
 _MIXED_UP = {"security.inter.broker.listener.name": "inter.broker.listener.name"}
 """Names that are mixed from two properties."""
@@ -83,6 +84,15 @@ def misspelt_variables(container: Container) -> Iterator[MisspeltVariable]:
         meant = _property_of_other_image(family, name, key) or _nearest_property(key)
         if meant and meant not in keys.values():
             yield MisspeltVariable(name, key, variable_of(family, meant), meant)
+
+
+def misspelt_properties(values: Mapping[str, str]) -> Iterator[MisspeltVariable]:
+    """The misspelt keys of a broker's properties file whose intended property is not set."""
+    for key in values:
+        plain = re.sub(r"[^a-z0-9]+", ".", key.lower().removeprefix("kafka_")).strip(".")
+        meant = plain if plain in _PROPERTIES else _nearest_property(key)
+        if meant and meant not in values:
+            yield MisspeltVariable(key, key, meant, meant)
 
 
 def _property_of_other_image(family: Family, name: str, key: str) -> str:

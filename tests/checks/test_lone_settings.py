@@ -13,7 +13,7 @@ from earshot.checks.lone_settings import (
     mistakes_in_variables,
 )
 from earshot.listeners.address import Address, why_unusable
-from earshot.rules.rule import Finding
+from earshot.rules.rule import Finding, Severity
 from tests.judge.cases import cases
 
 ZOOKEEPER = "zookeeper.connect=zookeeper:2181\n"
@@ -267,3 +267,29 @@ def test_a_byte_order_mark_takes_the_first_key_away(mark: str) -> None:
     )
     assert mistakes_in_properties(f"{mark}# comment\n{KRAFT}") == ()
     assert mistakes_in_properties(f"{mark}\n{KRAFT}") == ()
+
+
+@pytest.mark.parametrize(
+    ("key", "intended"),
+    [
+        ("advertised.listners", "advertised.listeners"),
+        ("Advertised.Listeners", "advertised.listeners"),
+        ("advertised_listeners", "advertised.listeners"),
+        ("KAFKA_ADVERTISED_LISTENERS", "advertised.listeners"),
+        ("\u00a0advertised.listeners", "advertised.listeners"),
+        ("inter.broker.listeners.name", "inter.broker.listener.name"),
+        ("confluent.advertised.listeners", ""),
+        ("rest.advertised.listener", ""),
+        ("log.dirs", ""),
+    ],
+)
+def test_a_misspelt_key_is_a_warning(key: str, intended: str) -> None:
+    findings = mistakes_in_properties(f"{KRAFT}{key}=PLAINTEXT\n")
+    assert [(it.severity, it.expected, it.inputs) for it in findings] == (
+        [(Severity.WARNING, intended, (key,))] if intended else []
+    )
+
+
+def test_a_misspelt_key_is_the_cause_of_an_error() -> None:
+    (finding,) = mistakes_in_properties(KRAFT.replace("listeners=", "listners=", 1))
+    assert finding.severity is Severity.ERROR and finding.remedy == "rename listners to listeners"

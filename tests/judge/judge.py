@@ -16,6 +16,7 @@ from earshot.jvm.jars import kafka_broker_jars
 from earshot.listeners.placeholders import is_known
 from earshot.listeners.properties import NodeSettings, write_properties
 from earshot.rules.kl002_kafka import FIRST_KRAFT, startup_refusals, unusable
+from earshot.rules.rule import Severity
 from tests.judge.cases import Case
 from tests.listeners.oracle import java_with
 
@@ -200,7 +201,11 @@ def lints_refusal(case: Case, release: tuple[int, int] | None) -> str:
     text = write_properties(NodeSettings(case))
     if not is_of_broker(text):
         return ""
-    findings = mistakes_in_properties(text, release)
+    findings = [
+        finding
+        for finding in mistakes_in_properties(text, release)
+        if finding.severity is Severity.ERROR  # a misspelt property is ignored
+    ]
     # addresses that no client can use are not refused
     usable = {
         finding.observed for finding in unusable(settings_in(case, release, complete=True).read())
