@@ -61,7 +61,7 @@ class Block:
 
 def read_blocks(text: str) -> Block:
     """The body of a file. What is not HCL is left out."""
-    reader = _Reader(text)
+    reader = _Reader(text.removeprefix("\ufeff"))  # Terraform skips a byte order mark
     root = Block("")
     reader.body(root, _DEPTH)
     return root

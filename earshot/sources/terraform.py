@@ -47,6 +47,8 @@ _NAMED_BY = {
 _DEPTH = 8
 """Maximum length of a chain of references."""
 _NOTHING = Expression("", 0)
+_OVERRIDE = re.compile(r"(?:^|[/\\_])override\.tf(?:\.json)?$")
+"""The names of files whose blocks are merged into those of the other files."""
 _REPEATED = ("count", "for_each")
 
 
@@ -68,6 +70,8 @@ class Module:
             name: (read_json_blocks if name.endswith(".json") else read_blocks)(text)
             for name, text in files.items()
         }
+        for name in sorted(filter(_OVERRIDE.search, self.files)):
+            self._override(self.files[name], name)
         self._blocks = [block for root in self.files.values() for block in root.blocks]
         self._resources = {
             block.labels: block for block in self._blocks if block.type in ("resource", "data")
@@ -84,6 +88,25 @@ class Module:
         self._values: dict[tuple[str, ...], Value] = {}
         """By reference; None for those that are being resolved."""
         self._depth = 0
+
+    def _override(self, root: Block, name: str) -> None:
+        """Merges the blocks of an override file into those that they override.
+
+        Source: https://developer.hashicorp.com/terraform/language/files/override
+        """
+        others = (file for file_name, file in self.files.items() if file_name != name)
+        overridden = {(block.type, block.labels): block for file in others for block in file.blocks}
+        own = []
+        for block in root.blocks:
+            target = overridden.get((block.type, block.labels)) if block.labels else None
+            if target is None:
+                own.append(block)
+                continue
+            replaced = {inner.type for inner in block.blocks}
+            target.attributes |= block.attributes
+            kept = [inner for inner in target.blocks if inner.type not in replaced]
+            target.blocks = [*kept, *block.blocks]
+        root.blocks = own
 
     def resolve(self, path: tuple[str, ...]) -> Value:
         """The value of a reference, or None."""

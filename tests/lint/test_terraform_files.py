@@ -55,6 +55,7 @@ def properties(advertised: str) -> str:
     [
         (broker("localhost:9092"), []),
         (broker("kafka:9092"), ["KL017"]),
+        ("\ufeff" + broker("kafka:9092"), ["KL017"]),  # Terraform skips the mark
         (broker("localhost:9093"), ["KL017"]),
         (broker("kafka:9092", HIDDEN), ["KL017"]),
         (broker("localhost:${var.port}", HIDDEN), []),
@@ -85,6 +86,18 @@ def test_a_terraform_file(tmp_path: Path, text: str, rules: list[str]) -> None:
     report = check(write(tmp_path, "main.tf", text), {})
     assert report.kind == "Terraform file"
     assert [mistake.finding.rule for mistake in report.mistakes] == rules
+
+
+@pytest.mark.parametrize("name", ["override.tf", "a_override.tf"])
+def test_an_override_file_is_merged_into_the_others(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text(broker("kafka:9092", ""))
+    report = check(write(tmp_path, "main.tf", broker("localhost:9092")), {})
+    assert [mistake.finding.rule for mistake in report.mistakes] == ["KL017"]
+    assert check(tmp_path / name, {}).mistakes == ()  # of the block in main.tf
+    (tmp_path / name).write_text(
+        broker("localhost:9092", PORTS.replace("external = 9092", "external = 9093"))
+    )
+    assert len(check(write(tmp_path, "main.tf", broker("localhost:9092")), {}).mistakes) == 1
 
 
 ENTRIES = "".join(f'    {name} = "{value}"\n' for name, value in KRAFT.items())
