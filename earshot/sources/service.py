@@ -48,7 +48,10 @@ BASE_FILE = "the file that it is laid over"
 """In `Container.unknown`, for a service without an image."""
 _AS_GIVEN = (Family.APACHE, Family.CONFLUENT, Family.WURSTMEISTER)
 """Images that add no listeners, roles or protocols to the given settings."""
-UNREAD = {"env_file", "extends", "variables", BASE_FILE, "env", "envFrom", PLACEHOLDER, MOUNTED}
+UNREAD = {
+    *("env_file", "extends", "variables", BASE_FILE, "env", "envFrom", PLACEHOLDER, MOUNTED),
+    "options",
+}
 """Values of `Container.unknown` that may set further variables."""
 _INJECTED = ("/bitnami/kafka/config", "/opt/bitnami/kafka", "/docker-entrypoint-initdb.d")
 """Mount targets that may replace the configuration which bitnami's script generates."""

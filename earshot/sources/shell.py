@@ -26,7 +26,7 @@ _LOOPS = frozenset({"for", "while", "until", "select"})
 _BEFORE_COMMAND = frozenset(
     {"if", "then", "elif", "else", "do", "while", "until", "!", "{", "}", "time", "fi", "done"}
 )
-_WRAPPERS = frozenset({"sudo", "exec", "command", "nohup", "winpty", "eval"})
+_WRAPPERS = frozenset({"sudo", "exec", "command", "nohup", "winpty", "eval", "env", "setsid"})
 _ENDS = "\n;|&()"
 _NO_VARIABLES: Mapping[str, str] = {}
 

@@ -209,6 +209,13 @@ def test_an_unknown_option_leaves_ports_and_networks_open(tmp_path: Path, text: 
     report = check(write(tmp_path, "start.sh", text), {})
     assert [mistake.level for mistake in report.mistakes if mistake.level == "error"] == []
     assert "container kafka: options could not be read" in report.unchecked
+    assert report.open_listeners == ()
+
+
+def test_an_unknown_option_may_set_the_listeners(tmp_path: Path) -> None:
+    report = check(write(tmp_path, "start.sh", 'docker run "${args[@]}" apache/kafka:4.1.1\n'), {})
+    (reason,) = report.open_listeners
+    assert "options could not be read, and may set its listeners" in reason
 
 
 def test_a_file_of_variables_next_to_the_script_is_read(tmp_path: Path) -> None:

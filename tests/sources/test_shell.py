@@ -20,6 +20,7 @@ def words(text: str, syntax: Syntax = Syntax.POSIX) -> list[tuple[str, ...]]:
         ("a \\\n # b\n c", [("a",), ("c",)]),
         ("a >out 2>&1 <in", [("a",)]),
         ("if a; then sudo -E b; else ! c; fi", [("a",), ("b",), ("c",)]),
+        ("env -i A=1 b", [("b",)]),
         ("X=1 Y=2 a", [("a",)]),
         ("a '' b", [("a", "", "b")]),
         ("a 'open", [("a", "open")]),
