@@ -216,7 +216,9 @@ def _place_of(files: Sequence[tuple[str, str]], finding: Finding) -> Place:
 def compose_files(file: Path, text: str) -> tuple[Path, ...] | None:
     """The Compose files that a devcontainer.json (JSON with comments) names; None if it cannot be
     read."""
-    without_comments = _COMMA.sub(r"\1", _COMMENT.sub(lambda match: match[1] or "", text))
+    without_comments = _COMMA.sub(
+        r"\1", _COMMENT.sub(lambda match: match[1] or "", text.removeprefix("\ufeff"))
+    )
     try:
         document = json.loads(without_comments)
     except (ValueError, RecursionError):

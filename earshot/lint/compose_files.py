@@ -30,7 +30,7 @@ from earshot.yaml_reading.document import repeated_keys
 from earshot.yaml_reading.tags import Keys
 
 NOT_COMPOSE = ("is not a Compose file",)
-_REDPANDA_KEY = re.compile(r"^redpanda:", re.MULTILINE)
+_REDPANDA_KEY = re.compile(r"^\ufeff?redpanda:", re.MULTILINE)
 
 
 def check_compose(

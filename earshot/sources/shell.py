@@ -111,7 +111,7 @@ def _in_posix_form(text: str, syntax: Syntax) -> str:
     if syntax is Syntax.POSIX:
         return text
     mark = re.escape(syntax.value)
-    text = text.replace("\\", "/")
+    text = text.removeprefix("\ufeff").replace("\\", "/")  # PowerShell's usual mark
     text = re.sub(rf"{mark}[ \t]*\n", r"\\\n", text)
     if syntax is Syntax.CMD:
         text = re.sub(r"^[ \t]*(?:@?rem\b|::)", "#", text, flags=re.IGNORECASE | re.MULTILINE)

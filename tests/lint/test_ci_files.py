@@ -440,10 +440,11 @@ COMPOSE = f"""services:
 APP = "services:\n  app: {image: 'app:1', environment: {KAFKA_BROKERS: 'kafka:9092'}}\n"
 
 
-def test_a_development_container_with_its_compose_files(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_a_development_container_with_its_compose_files(tmp_path: Path, mark: str) -> None:
     write(tmp_path, "docker-compose.yml", COMPOSE)
     write(tmp_path, ".devcontainer/app.yml", APP)
-    text = '{ // the app\n  "dockerComposeFile": ["../docker-compose.yml", "app.yml"],\n}'
+    text = mark + '{ // the app\n  "dockerComposeFile": ["../docker-compose.yml", "app.yml"],\n}'
     kind, rules = checked(tmp_path, ".devcontainer/devcontainer.json", text)
     assert kind == "development container, with docker-compose.yml, app.yml"
     assert rules == ["KL015"]

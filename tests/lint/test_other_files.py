@@ -171,3 +171,8 @@ redpanda:
         assert mistake.finding.observed == (
             "advertised_kafka_api: inner advertises 0.0.0.0:9092; Redpanda does not start"
         )
+
+
+def test_the_file_of_redpanda_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    text = "\ufeffredpanda:\n  kafka_api: [{address: 0.0.0.0, port: 9092}]\n"
+    assert checked(tmp_path, "redpanda.yaml", text).unchecked != ("is not a Compose file",)

@@ -84,6 +84,7 @@ def test_a_here_document_is_no_command() -> None:
         ("a.bat", "@rem no\nset P=1\nrun ^\n -p %P%:2 ^\n x", ("run", "-p", "1:2", "x")),
         ("a.ps1", "$P = 1\nrun `\n -p ${P}:2 `\n x", ("run", "-p", "1:2", "x")),
         ("a.ps1", "run -e A=$env:B x", ("run", "-e", "A=${B}", "x")),
+        ("a.ps1", "\ufeffrun x", ("run", "x")),
     ],
 )  # fmt: skip
 def test_scripts_of_windows_are_read(name: str, text: str, expected: tuple[str, ...]) -> None:
