@@ -6,7 +6,7 @@ module does not postpone annotations.
 
 import os
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NotRequired, TypedDict, TypeGuard
 
@@ -111,7 +111,7 @@ class ProofKind(Kind):
         yield from _scope_problems(news.get("scopes") or [])
         yield from _number_problems(news)
         yield from _client_problems(news.get("client", {}))
-        yield from _contract_problems(news.get("contract"))
+        yield from _contract_problems(news.get("contract"), news.get("scopes"))
 
     def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
         return olds.get("verdict") == FAILED or super().differs(operation, olds, news)
@@ -178,13 +178,28 @@ def _client_problems(client: object) -> Iterator[str]:
             yield f"client: {error.line}"
 
 
-def _contract_problems(contract: object) -> Iterator[str]:
-    if not has_unknown(contract):
-        try:
-            Contract.model_validate(contract)
-        except ValidationError as error:
-            for problem in describe(error, Contract, contract)[:20]:
-                yield f"contract: {problem}"
+def _contract_problems(contract: object, scopes: object) -> Iterator[str]:
+    if has_unknown(contract):
+        return
+    try:
+        read_contract = Contract.model_validate(contract)
+    except ValidationError as error:
+        for problem in describe(error, Contract, contract)[:20]:
+            yield f"contract: {problem}"
+        return
+    if isinstance(scopes, list) and not has_unknown(scopes):
+        yield from _unserved_scopes(
+            read_contract, [scope for scope in scopes if scope in CLIENT_SCOPES]
+        )
+
+
+def _unserved_scopes(contract: Contract, scopes: Iterable[str]) -> Iterator[str]:
+    """A problem for each of ``scopes`` that no listener serves: nothing of it would be proved."""
+    for scope in scopes:
+        if scope not in contract.scopes:
+            allowed = ", ".join(contract.scopes)
+            observed = f"found {scope}, and no listener of the contract serves it"
+            yield f"scopes: {observed}; allowed: {allowed}"
 
 
 def _are_properties(client: object) -> TypeGuard[Mapping[str, str]]:
@@ -195,13 +210,9 @@ def _are_properties(client: object) -> TypeGuard[Mapping[str, str]]:
 
 def _of_scopes(contract: Contract, scopes: Collection[str]) -> Contract:
     """The listeners of ``contract`` that serve one of ``scopes``. Raises OperationFailed."""
+    if problems := list(_unserved_scopes(contract, scopes)):
+        raise OperationFailed("; ".join(problems))
     names = [listener.name for listener in contract.listeners if set(listener.scopes) & set(scopes)]
-    if not names:
-        allowed = ", ".join(contract.scopes)
-        raise OperationFailed(
-            f"scopes: found {', '.join(scopes)}, and no listener of the contract serves them; "
-            f"allowed: {allowed}"
-        )
     return contract.with_listeners(names)
 
 

@@ -54,6 +54,10 @@ def checked(**inputs: Any) -> dict[str, Any]:
         ({"scopes": 5}, "scopes: found 5; allowed: a list of internal, host, external"),
         ({"scopes": "external"}, "scopes: found 'external'; allowed: a list of"),
         ({"scopes": {"external": True}}, "scopes: found {'external': True}; allowed: a list of"),
+        (
+            {"scopes": ["host", "external"]},  # otherwise a pass would prove nothing of external
+            "scopes: found external, and no listener of the contract serves it; allowed: host",
+        ),
         ({"client": "x"}, "client: allowed: a map of Kafka client properties, each a text"),
         ({"client": {"request.timeout.ms": 3000}}, "client: allowed: a map"),
         ({"client": {"ssl.truststore.location": "x"}}, "client: client property ssl.truststore.l"),
