@@ -243,6 +243,12 @@ def test_an_empty_path_is_not_the_current_folder(option: tuple[str, ...], earsho
     assert error.startswith("error: earshot lint: found an empty path\n  allowed: the path of ")
 
 
+@pytest.mark.parametrize("option", ["--explain", "--kafka-version", "--profile"])
+def test_an_option_with_an_empty_value_is_not_left_out(option: str, earshot: Earshot) -> None:
+    error = earshot.refusal("lint", ".", option, "")
+    assert error.startswith("error: earshot lint: found an empty value\n  allowed: a name or a rel")
+
+
 def test_a_bad_comment_is_an_error_of_its_file(earshot: Earshot) -> None:
     write("a.yml", "kafka KL003 # earshot: ignore=KL9")
     assert earshot("lint a.yml") == (
