@@ -34,6 +34,7 @@ _CI_KEYS = re.compile(r"^jobs[ \t]*:|^[ \t]+script[ \t]*:", re.MULTILINE)
 """Keys of CI files."""
 _MANIFEST_SIGN = re.compile(r"^---(?:\s|$)|\bapiVersion\b", re.MULTILINE)
 """Signs of a Kubernetes manifest, or of several documents."""
+_MERGED_BY_COMPOSE = "Docker Compose merges them; check the output of `docker compose config`"
 
 
 def check(
@@ -149,8 +150,10 @@ def _yaml(text: str, file: Path, variables: Mapping[str, str], options: FileOpti
         if is_manifest(documents):
             return check_manifest(text, file_name, documents, options)
         if len(documents) > 1:
+            has_services = any(isinstance(it, dict) and "services" in it for it in documents)
+            reason = _MERGED_BY_COMPOSE if has_services else "not a Compose file"
             return FileReport(
-                file_name, "", unchecked=("contains several YAML documents: not a Compose file",)
+                file_name, "", unchecked=(f"contains several YAML documents: {reason}",)
             )
     if _CI_KEYS.search(text):
         from earshot.lint import ci_files
