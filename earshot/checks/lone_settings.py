@@ -114,14 +114,14 @@ def mistakes_in_values(
     return (*kl002_kafka.unusable(settings.read()), *map(_misspelt, misspelt[:1]))
 
 
-def _misspelt(found: MisspeltVariable) -> Finding:
-    name = found.name if found.name.isascii() else ascii(found.name)
+def _misspelt(variable: MisspeltVariable) -> Finding:
+    name = variable.name if variable.name.isascii() else ascii(variable.name)
     return kl002_kafka.RULE.finding(
         f"sets {name}: Kafka has no such property, and takes no notice of it",
-        found.intended,
-        remedy=f"rename it to {found.intended}",
+        variable.intended,
+        remedy=f"rename it to {variable.intended}",
         severity=Severity.WARNING,
-        inputs=(found.name,),
+        inputs=(variable.name,),
     )
 
 

@@ -150,7 +150,9 @@ def _yaml(text: str, file: Path, variables: Mapping[str, str], options: FileOpti
         if is_manifest(documents):
             return check_manifest(text, file_name, documents, options)
         if len(documents) > 1:
-            has_services = any(isinstance(it, dict) and "services" in it for it in documents)
+            has_services = any(
+                isinstance(document, dict) and "services" in document for document in documents
+            )
             reason = _MERGED_BY_COMPOSE if has_services else "not a Compose file"
             return FileReport(
                 file_name, "", unchecked=(f"contains several YAML documents: {reason}",)

@@ -171,18 +171,19 @@ class ComposeFiles:
 
     def _note_include(self, file_name: str, path: str) -> None:
         """Notes that ``file_name`` includes ``path``. Refuses a cycle, as Compose does."""
-        file, first = posixpath.normpath(file_name), posixpath.normpath(path)
-        self._inclusions.setdefault(file, []).append(first)
+        including, first = posixpath.normpath(file_name), posixpath.normpath(path)
+        self._inclusions.setdefault(including, []).append(first)
         ways, seen = [[first]], {first}
         for way in ways:
-            if way[-1] == file:
+            if way[-1] == including:
+                chain = " -> ".join([including, *way])
                 raise EarshotError(
                     f"{file_name}: include",
-                    observed=f"{' -> '.join([file, *way])}: docker compose refuses the cycle",
+                    observed=f"{chain}: docker compose refuses the cycle",
                     remedy=f"delete the entry {path}",
                 )
-            following = [it for it in self._inclusions.get(way[-1], ()) if it not in seen]
-            ways += [[*way, it] for it in following]
+            following = [file for file in self._inclusions.get(way[-1], ()) if file not in seen]
+            ways += [[*way, file] for file in following]
             seen.update(following)
 
     def resolve_extends(
