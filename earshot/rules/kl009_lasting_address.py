@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.terms import Scope, UnknownHost
-from earshot.names.aws import read_name
 from earshot.names.kinds import NameKind, ip_of, kind_of
 from earshot.rules.rule import AppliedAt, Finding, FindingState, Rule, label
 
@@ -44,6 +43,8 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
 
 def _public(facts: ClusterFacts, node: Node, listener: Listener) -> Iterator[str]:
     """The public IPv4 addresses of the host that belong to this node."""
+    from earshot.names.aws import read_name  # slow to import
+
     host = str(listener.host)
     if ip_of(host) is not None:
         addresses: Iterable[str] = (host,)

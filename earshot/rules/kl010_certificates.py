@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from earshot.certificates.shown import ShownCertificate
 from earshot.facts.cluster import ClusterFacts
 from earshot.rules.rule import Finding, FindingState, Rule, Severity, label
 
 if TYPE_CHECKING:
+    from earshot.certificates.shown import ShownCertificate
     from earshot.listeners.model import Listener, Node
 
 NOTICE = timedelta(days=30)

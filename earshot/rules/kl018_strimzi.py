@@ -4,19 +4,24 @@ A resource that Strimzi's `ListenersValidator` or the schema (`GenericKafkaListe
 `KafkaListenerType`) refuses keeps the state NotReady and is never deployed.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.strimzi import BEYOND, TYPES, StrimziKafka, StrimziListener
 from earshot.listeners.address import HOST_ALLOWED, Address, why_unusable
 from earshot.listeners.placeholders import is_known
 from earshot.names.kinds import NameKind, kind_of
 from earshot.rules.kl002_kafka_addresses import REFUSED_BY_JAVA, UNDERSCORE_REMEDY
 from earshot.rules.rule import AppliedAt, Finding, Rule, Severity
 from earshot.topology.container import is_loopback
+
+if TYPE_CHECKING:  # slow to import
+    from earshot.facts.strimzi import StrimziKafka, StrimziListener
 
 LOWEST_PORT = 9092
 RESERVED_PORTS = (9404, 9999)
@@ -100,6 +105,8 @@ def _refused(
 
 
 def _terms(listener: StrimziListener) -> Iterator[Finding]:
+    from earshot.facts.strimzi import TYPES
+
     """Checks name, port and type."""
     name, port, type = listener.name, listener.port, listener.type
     if name and not _NAME.fullmatch(name):
@@ -156,6 +163,8 @@ def _hosts(kafka: StrimziKafka, listener: StrimziListener) -> Iterator[Finding]:
 
 
 def _advertised(listener: StrimziListener) -> Iterator[Finding]:
+    from earshot.facts.strimzi import BEYOND
+
     holders: dict[Address, int] = {}
     for broker in listener.brokers or ():
         host = broker.advertised_host

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.connected import ConnectedVpc
 from earshot.listeners.listed import shortened
 from earshot.listeners.terms import Scope, UnknownHost
 from earshot.names.kinds import ip_of
 from earshot.rules.rule import Finding, FindingState, Rule
 
 if TYPE_CHECKING:
+    from earshot.facts.connected import ConnectedVpc
     from earshot.listeners.model import Listener
 
 _SEEN = "a name that the VPC's own resolver knows"

@@ -18,8 +18,9 @@ from earshot.listeners.placeholders import is_known
 from earshot.sources.compose_ports import read_known_ports
 from earshot.sources.other_images import with_derived
 from earshot.sources.service import Service
-from earshot.sources.shell import COMPUTED, Command, Script
+from earshot.sources.shell import Command, Script
 from earshot.sources.substitution import Variables, read_env_file
+from earshot.sources.values import COMPUTED
 from earshot.topology.container import HOST_NETWORK, Container, JoinedNetwork
 
 Read = Callable[[str], str]

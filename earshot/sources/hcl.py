@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from earshot.sources.shell import COMPUTED
+from earshot.sources.values import COMPUTED
 
 Value = str | list["Value"] | dict[str, "Value"] | None
 Resolve = Callable[[tuple[str, ...]], Value]

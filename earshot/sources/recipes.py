@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from earshot.sources.shell import COMPUTED
+from earshot.sources.values import COMPUTED
 
 if TYPE_CHECKING:
     from earshot.sources.docker_run import StartedContainer

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-COMPUTED = "${computed}"
-"""The text of a command's output, or of another value that a script computes."""
+from earshot.sources.values import COMPUTED
+
 _DEPTH = 8
 """Maximum nesting of commands, of defaults, and of variables within values."""
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)

@@ -3,6 +3,9 @@
 import re
 from collections.abc import Mapping
 
+COMPUTED = "${computed}"
+"""The text of a command's output, or of another value that a script computes."""
+
 
 def as_map(value: object) -> Mapping[str, object]:
     """``value`` if it is a map, else an empty map."""

@@ -2,7 +2,8 @@
 
 import pytest
 
-from earshot.sources.shell import COMPUTED, HereDocument, Syntax, read_script, syntax_of
+from earshot.sources.shell import HereDocument, Syntax, read_script, syntax_of
+from earshot.sources.values import COMPUTED
 
 
 def words(text: str, syntax: Syntax = Syntax.POSIX) -> list[tuple[str, ...]]:
