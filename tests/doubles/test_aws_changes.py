@@ -9,7 +9,6 @@ from pulumi.runtime.rpc import UNKNOWN
 
 from tests.doubles.aws.cloud import Cloud, error_line, is_missing
 from tests.doubles.aws.endpoints import same_document
-from tests.doubles.aws.instance_options import encoded_user_data, raw_user_data
 from tests.doubles.aws.kind import tags_of
 from tests.doubles.aws.names import partition, private_name, public_name
 from tests.doubles.aws.provider import KINDS
@@ -49,8 +48,6 @@ def test_what_counts_as_a_change(
     [
         ("userData", {}, {"userData": "a"}, False),
         ("userData", {}, {"userData": "a", "userDataReplaceOnChange": True}, True),
-        ("userDataBase64", {}, {"userDataReplaceOnChange": True}, True),
-        ("userData", {"userData": "a"}, {"userDataBase64": "YQ=="}, False),
         ("userData", {"userData": "a"}, {}, True),
         ("ami", {}, {"ami": "ami-2"}, True),
         ("instanceType", {}, {"instanceType": "t4g.large"}, False),
@@ -111,15 +108,6 @@ def test_names_have_each_regions_form(region: str, private: str, public: str, ow
     assert private_name("10.0.0.9", region) == private
     assert public_name("203.0.113.9", region) == public
     assert partition(region) == owner
-
-
-def test_user_data_come_back_in_the_form_in_which_they_were_given() -> None:
-    assert raw_user_data({"userData": "é"}) == b"\xc3\xa9"
-    assert raw_user_data({"userDataBase64": "AAE="}) == b"\x00\x01"
-    assert raw_user_data({}) == b""
-    assert encoded_user_data("w6k=", {"userData": "x"}) == {"userData": "é"}
-    assert encoded_user_data("AAE=", {"userDataBase64": "x"}) == {"userDataBase64": "AAE="}
-    assert encoded_user_data(None, {}) == {}
 
 
 def test_the_providers_own_tags_are_not_the_programs() -> None:

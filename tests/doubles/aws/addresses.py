@@ -24,14 +24,12 @@ _allocating = threading.Lock()
 
 class Eip(Ec2Kind):
     kind_of_arn = "elastic-ip"
-    shape = shape("domain", "address", "instance", "networkInterface", "tags", "region")
-    in_place = frozenset({"instance", "networkInterface"})
-    computed_later = frozenset({"domain", "address", "instance", "networkInterface"})
+    shape = shape("domain", "tags", "region")
+    computed_later = frozenset({"domain"})
     outputs = frozenset(
         {"allocationId", "arn", "associationId", "privateDns", "privateIp", "publicDns",
          "publicIp"}
     )  # fmt: skip
-    missing_outputs = frozenset({"carrierIp", "customerOwnedIp", "ptrRecord"})
 
     def objections(self, inputs: Plain) -> Iterator[tuple[str, str]]:
         if inputs.get("domain", "vpc") != "vpc":
@@ -40,9 +38,8 @@ class Eip(Ec2Kind):
     def make(self, cloud: Cloud, inputs: Plain) -> str:
         ec2 = cloud.client("ec2", inputs)
         with _allocating:
-            address = arguments(inputs, "address")
-            if not address and (pool := os.environ.get(POOL_VARIABLE)):
-                address["Address"] = _first_free(cloud, inputs, pool)
+            pool = os.environ.get(POOL_VARIABLE)
+            address = {"Address": _first_free(cloud, inputs, pool)} if pool else {}
             return str(ec2.allocate_address(Domain="vpc", **address)["AllocationId"])
 
     def find(self, cloud: Cloud, id: str, state: Plain) -> Plain:
@@ -55,14 +52,7 @@ class Eip(Ec2Kind):
             "publicDns": public_name(address["PublicIp"], region),
             "privateIp": private,
             "privateDns": private_name(private, region) if private else None,
-            "instance": address.get("InstanceId") or None,
-            "networkInterface": address.get("NetworkInterfaceId") or None,
         }
-
-    def adjust(self, cloud: Cloud, id: str, current: Plain, inputs: Plain) -> None:
-        names = {"InstanceId": "instance", "NetworkInterfaceId": "networkInterface"}
-        if any(inputs.get(name) not in (None, current[name]) for name in names.values()):
-            _bind(cloud, inputs, id, arguments(inputs, **names))
 
     def remove(self, cloud: Cloud, id: str, state: Plain) -> None:
         ec2 = cloud.client("ec2", state)
@@ -74,17 +64,24 @@ class Eip(Ec2Kind):
 class EipAssociation(AwsKind):
     shape = shape("allocationId", "networkInterfaceId", "instanceId", "region")
     computed_later = frozenset({"networkInterfaceId", "instanceId"})
-    outputs = frozenset({"privateIpAddress", "publicIp"})
+    outputs = frozenset({"publicIp"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
-        target = arguments(inputs, "networkInterfaceId", "instanceId")
-        return _bind(cloud, inputs, inputs["allocationId"], target)
+        ec2, target = cloud.client("ec2", inputs), arguments(inputs, *self.computed_later)
+        if "NetworkInterfaceId" in target:
+            vpc = interface_of(cloud, target["NetworkInterfaceId"], inputs)["VpcId"]
+        else:
+            answer = ec2.describe_instances(InstanceIds=[target["InstanceId"]])
+            vpc = answer["Reservations"][0]["Instances"][0]["VpcId"]
+        needs_gateway(cloud, vpc, inputs, "AssociateAddress")
+        allocation = {"AllocationId": inputs["allocationId"], "AllowReassociation": True}
+        return str(ec2.associate_address(**allocation, **target)["AssociationId"])
 
     def find(self, cloud: Cloud, id: str, state: Plain) -> Plain | None:
         association = filters({"association-id": id})
         ec2 = cloud.client("ec2", state)
         for address in ec2.describe_addresses(Filters=association)["Addresses"]:
-            return outputs_of(address, "allocationId", "privateIpAddress", "publicIp") | {
+            return outputs_of(address, "allocationId", "publicIp") | {
                 "networkInterfaceId": address.get("NetworkInterfaceId") or None,
                 "instanceId": address.get("InstanceId") or None,
             }
@@ -92,19 +89,6 @@ class EipAssociation(AwsKind):
 
     def remove(self, cloud: Cloud, id: str, state: Plain) -> None:
         cloud.client("ec2", state).disassociate_address(AssociationId=id)
-
-
-def _bind(cloud: Cloud, inputs: Plain, allocation: str, target: dict[str, str]) -> str:
-    """The id of the new association."""
-    ec2 = cloud.client("ec2", inputs)
-    if "NetworkInterfaceId" in target:
-        vpc = interface_of(cloud, target["NetworkInterfaceId"], inputs)["VpcId"]
-    else:
-        reservations = ec2.describe_instances(InstanceIds=[target["InstanceId"]])["Reservations"]
-        vpc = reservations[0]["Instances"][0]["VpcId"]
-    needs_gateway(cloud, vpc, inputs, "AssociateAddress")
-    answer = ec2.associate_address(AllocationId=allocation, AllowReassociation=True, **target)
-    return str(answer["AssociationId"])
 
 
 def _first_free(cloud: Cloud, inputs: Plain, pool: str) -> str:

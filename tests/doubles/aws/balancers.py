@@ -57,7 +57,7 @@ class LoadBalancer(_ElbKind):
     in_place = frozenset({*_BALANCER_ATTRIBUTES, _ENFORCED})
     unordered = frozenset({"subnets", "securityGroups"})
     computed_later = frozenset({"name", _ENFORCED})
-    outputs = frozenset({"arn", "arnSuffix", "dnsName", "vpcId", "zoneId"})
+    outputs = frozenset({"arn", "dnsName", "vpcId", "zoneId"})
 
     def objections(self, inputs: Plain) -> Iterator[tuple[str, str]]:
         if inputs.get("loadBalancerType") != "network":
@@ -86,7 +86,6 @@ class LoadBalancer(_ElbKind):
             "internal": balancer["Scheme"] == "internal",
             "subnets": [zone["SubnetId"] for zone in balancer["AvailabilityZones"]],
             "securityGroups": balancer.get("SecurityGroups", []),
-            "arnSuffix": id.partition(":loadbalancer/")[2],
             "dnsName": balancer["DNSName"],
             "vpcId": balancer["VpcId"],
             "zoneId": balancer["CanonicalHostedZoneId"],
@@ -110,8 +109,7 @@ class TargetGroup(_ElbKind):
     )  # fmt: skip
     in_place = frozenset({"healthCheck", *_GROUP_ATTRIBUTES})
     computed_later = frozenset({"name"})
-    outputs = frozenset({"arn", "arnSuffix"})
-    missing_outputs = frozenset({"loadBalancerArns"})
+    outputs = frozenset({"arn"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
         answer = cloud.client(ELB, inputs).create_target_group(
@@ -137,7 +135,6 @@ class TargetGroup(_ElbKind):
         return self.tags(cloud, id, state) | {
             **outputs_of(group, "vpcId", "protocol", "port", "targetType"),
             "name": group["TargetGroupName"],
-            "arnSuffix": id.rpartition(":")[2],
             "healthCheck": {name: group[key] for name, key in _HEALTH_CHECK.items()},
             **{name: value for name, value in attributes.items() if name in state},
         }

@@ -17,7 +17,7 @@ from tests.doubles.aws.kind import (
     shape,
     tags_of,
 )
-from tests.doubles.aws.names import FIRST_REGION, domain, partition
+from tests.doubles.aws.names import FIRST_REGION, partition
 from tests.doubles.plugin.values import Plain
 
 BLOCKS = ("blockPublicAcls", "blockPublicPolicy", "ignorePublicAcls", "restrictPublicBuckets")
@@ -34,8 +34,7 @@ class Bucket(AwsKind):
     shape = shape("bucket", "forceDestroy", "tags", "region")
     defaults = constant(forceDestroy=False)
     in_place = frozenset({"forceDestroy"})
-    outputs = frozenset({"arn", "bucketDomainName", "bucketRegion", "bucketRegionalDomainName"})
-    missing_outputs = frozenset({"hostedZoneId", "websiteDomain", "websiteEndpoint"})
+    outputs = frozenset({"arn"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
         region = cloud.region_of(inputs)
@@ -51,9 +50,6 @@ class Bucket(AwsKind):
         return tags_of(cloud, _tags(s3, id), state) | {
             "bucket": id,
             "arn": f"arn:{partition(region)}:s3:::{id}",
-            "bucketRegion": region,
-            "bucketDomainName": f"{id}.s3.{domain(region)}",
-            "bucketRegionalDomainName": f"{id}.s3.{region}.{domain(region)}",
         }
 
     def tag(self, cloud: Cloud, id: str, inputs: Plain, tags: Plain, removed: list[str]) -> None:
@@ -75,27 +71,24 @@ class Bucket(AwsKind):
 class BucketObject(AwsKind):
     """From a file of this machine: `source` is the path of an asset, and its hash."""
 
-    shape = shape("bucket", "key", "source", "contentType", "region")
-    in_place = frozenset({"source", "contentType"})
-    computed_later = frozenset({"contentType"})
+    shape = shape("bucket", "key", "source", "region")
+    in_place = frozenset({"source"})
     outputs = frozenset({"arn"})
-    missing_outputs = frozenset({"tagsAll", "versionId"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
         cloud.client("s3", inputs).put_object(
             Body=Path(inputs["source"]["path"]).read_bytes(),
-            **arguments(inputs, "bucket", "key", "contentType"),
+            **arguments(inputs, "bucket", "key"),
         )
         return f"{inputs['bucket']}/{inputs['key']}"
 
     def find(self, cloud: Cloud, id: str, state: Plain) -> Plain:
         bucket, _, key = id.partition("/")
-        answer = cloud.client("s3", state).head_object(Bucket=bucket, Key=key)
+        cloud.client("s3", state).head_object(Bucket=bucket, Key=key)
         return {
             "bucket": bucket,
             "key": key,
             "source": state.get("source"),
-            "contentType": answer["ContentType"],
             "arn": f"arn:{partition(cloud.region_of(state))}:s3:::{id}",
         }
 
@@ -154,25 +147,16 @@ class BucketPublicAccessBlock(BucketPart):
 
 
 class BucketServerSideEncryptionConfiguration(BucketPart):
-    algorithm = shape("sseAlgorithm", "kmsMasterKeyId")
-    shape = shape(
-        "bucket", "region",
-        rules=shape("bucketKeyEnabled", applyServerSideEncryptionByDefault=algorithm),
-    )  # fmt: skip
+    algorithm = shape("sseAlgorithm")
+    shape = shape("bucket", "region", rules=shape(applyServerSideEncryptionByDefault=algorithm))
     in_place = frozenset({"rules"})
     deletion = "delete_bucket_encryption"
 
     def put(self, s3: Any, inputs: Plain) -> None:
+        algorithms = (rule["applyServerSideEncryptionByDefault"] for rule in inputs["rules"])
         rules = [
-            {
-                "ApplyServerSideEncryptionByDefault": arguments(
-                    rule.get("applyServerSideEncryptionByDefault", {}),
-                    SSEAlgorithm="sseAlgorithm",
-                    KMSMasterKeyID="kmsMasterKeyId",
-                ),
-                "BucketKeyEnabled": rule.get("bucketKeyEnabled", False),
-            }
-            for rule in inputs["rules"]
+            {"ApplyServerSideEncryptionByDefault": {"SSEAlgorithm": algorithm["sseAlgorithm"]}}
+            for algorithm in algorithms
         ]
         s3.put_bucket_encryption(
             Bucket=inputs["bucket"], ServerSideEncryptionConfiguration={"Rules": rules}
@@ -180,19 +164,12 @@ class BucketServerSideEncryptionConfiguration(BucketPart):
 
     def configuration(self, s3: Any, bucket: str, state: Plain) -> Plain:
         answer = s3.get_bucket_encryption(Bucket=bucket)["ServerSideEncryptionConfiguration"]
-        return {
-            "rules": [
-                {
-                    "applyServerSideEncryptionByDefault": arguments(
-                        rule["ApplyServerSideEncryptionByDefault"],
-                        sseAlgorithm="SSEAlgorithm",
-                        kmsMasterKeyId="KMSMasterKeyID",
-                    ),
-                    "bucketKeyEnabled": rule.get("BucketKeyEnabled", False),
-                }
-                for rule in answer["Rules"]
-            ]
-        }
+        algorithms = (rule["ApplyServerSideEncryptionByDefault"] for rule in answer["Rules"])
+        rules = [
+            {"applyServerSideEncryptionByDefault": {"sseAlgorithm": algorithm["SSEAlgorithm"]}}
+            for algorithm in algorithms
+        ]
+        return {"rules": rules}
 
 
 class BucketPolicy(BucketPart):

@@ -10,7 +10,6 @@ from tests.doubles.aws.kind import (
     arguments,
     aws_name,
     constant,
-    filters,
     outputs_of,
     shape,
 )
@@ -34,10 +33,7 @@ class VpcEndpoint(Ec2Kind):
     in_place = frozenset({"policy", "privateDnsEnabled", *_LISTS})
     unordered = frozenset(_LISTS)
     computed_later = in_place
-    outputs = frozenset(
-        {"arn", "ownerId", "state", "prefixListId", "cidrBlocks", "dnsEntries",
-         "networkInterfaceIds", "requesterManaged"}
-    )  # fmt: skip
+    outputs = frozenset({"arn", "state", "dnsEntries"})
 
     def objections(self, inputs: Plain) -> Iterator[tuple[str, str]]:
         if inputs.get("vpcEndpointType", "Gateway") not in ("Gateway", "Interface"):
@@ -63,8 +59,6 @@ class VpcEndpoint(Ec2Kind):
         endpoint = ec2.describe_vpc_endpoints(VpcEndpointIds=[id])["VpcEndpoints"][0]
         if endpoint["State"] == "deleted":
             return None
-        prefix_list = filters({"prefix-list-name": endpoint["ServiceName"]})
-        lists = ec2.describe_managed_prefix_lists(Filters=prefix_list)["PrefixLists"]
         service = _service(cloud, endpoint["ServiceName"], state)
         waits = service is not None and service["AcceptanceRequired"]
         return self.common(cloud, id, state, endpoint) | {
@@ -75,14 +69,10 @@ class VpcEndpoint(Ec2Kind):
             "privateDnsEnabled": bool(state.get("privateDnsEnabled")),
             "policy": same_document(state.get("policy"), endpoint.get("PolicyDocument")),
             "state": "pendingAcceptance" if waits else endpoint["State"],
-            "prefixListId": lists[0]["PrefixListId"] if lists else None,
-            "cidrBlocks": [],
             "dnsEntries": [
                 outputs_of(dns_entry, "dnsName", "hostedZoneId")
                 for dns_entry in endpoint.get("DnsEntries", [])
             ],
-            "networkInterfaceIds": endpoint.get("NetworkInterfaceIds", []),
-            "requesterManaged": False,
         }
 
     def adjust(self, cloud: Cloud, id: str, current: Plain, inputs: Plain) -> None:
@@ -111,10 +101,7 @@ class VpcEndpointService(Ec2Kind):
     in_place = frozenset({"acceptanceRequired", "allowedPrincipals", "privateDnsName"})
     unordered = frozenset({"allowedPrincipals", "networkLoadBalancerArns"})
     computed_later = frozenset({"allowedPrincipals", "privateDnsName"})
-    outputs = frozenset(
-        {"arn", "availabilityZones", "baseEndpointDnsNames", "managesVpcEndpoints",
-         "privateDnsNameConfigurations", "serviceName", "serviceType", "state"}
-    )  # fmt: skip
+    outputs = frozenset({"arn", "privateDnsNameConfigurations", "serviceName"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
         answer = cloud.client("ec2", inputs).create_vpc_endpoint_service_configuration(
@@ -132,18 +119,13 @@ class VpcEndpointService(Ec2Kind):
             name="Name", state="State", type="Type", value="Value",
         )  # fmt: skip
         return self.common(cloud, id, state, service) | {
-            **outputs_of(
-                service, "acceptanceRequired", "networkLoadBalancerArns", "availabilityZones",
-                "baseEndpointDnsNames", "managesVpcEndpoints", "serviceName",
-            ),
+            **outputs_of(service, "acceptanceRequired", "networkLoadBalancerArns", "serviceName"),
             **arguments(service, privateDnsName="PrivateDnsName"),
             "allowedPrincipals": sorted(
                 permission["Principal"] for permission in answer["AllowedPrincipals"]
             ),
             "privateDnsNameConfigurations": [verification] if verification else [],
-            "serviceType": service["ServiceType"][0]["ServiceType"],
-            "state": service["ServiceState"],
-        }  # fmt: skip
+        }
 
     def adjust(self, cloud: Cloud, id: str, current: Plain, inputs: Plain) -> None:
         ec2 = cloud.client("ec2", inputs)

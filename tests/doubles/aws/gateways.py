@@ -13,10 +13,6 @@ class NatGateway(Ec2Kind):
     kind_of_arn = "natgateway"
     shape = shape("allocationId", "subnetId", "tags", "region")
     outputs = frozenset({"associationId", "networkInterfaceId", "publicIp"})
-    missing_outputs = frozenset(
-        {"autoProvisionZones", "autoScalingIps", "regionalNatGatewayAddresses",
-         "regionalNatGatewayAutoMode", "routeTableId"}
-    )  # fmt: skip
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
         ec2 = cloud.client("ec2", inputs)

@@ -18,7 +18,7 @@ class SecurityGroupRule(Ec2Kind):
     kind_of_arn = "security-group-rule"
     shape = shape("securityGroupId", *PORTS, *SOURCES, "description", "tags", "region")
     in_place = frozenset({*PORTS, "cidrIpv4", "description"})
-    outputs = frozenset({"arn", "securityGroupRuleId"})
+    outputs = frozenset({"arn"})
 
     def __init__(self, direction: str) -> None:
         self._direction = direction
@@ -52,7 +52,6 @@ class SecurityGroupRule(Ec2Kind):
         forgotten = state.get("description") if "ReferencedGroupInfo" in rule else None
         return self.common(cloud, id, state, rule | {"OwnerId": rule.get("GroupOwnerId")}) | {
             **outputs_of(rule, *PORTS, "cidrIpv4", "cidrIpv6"),
-            "securityGroupRuleId": id,
             "securityGroupId": rule["GroupId"],
             "referencedSecurityGroupId": rule.get("ReferencedGroupInfo", {}).get("GroupId"),
             "description": rule.get("Description") or forgotten,

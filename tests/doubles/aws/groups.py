@@ -9,10 +9,7 @@ from tests.doubles.aws.kind import Ec2Kind, arguments, constant, filters, shape
 from tests.doubles.plugin.kind import ProviderError
 from tests.doubles.plugin.values import Plain
 
-RULE = shape(
-    "protocol", "fromPort", "toPort", "cidrBlocks", "ipv6CidrBlocks", "securityGroups", "self",
-    "description",
-)  # fmt: skip
+RULE = shape("protocol", "fromPort", "toPort", "cidrBlocks", "description")
 EVERYWHERE = [{"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}]
 DIRECTIONS = {"ingress": "IpPermissions", "egress": "IpPermissionsEgress"}
 
@@ -28,7 +25,7 @@ class SecurityGroup(Ec2Kind):
     defaults = constant(description="Managed by Pulumi")
     in_place = frozenset(DIRECTIONS)
     computed_later = frozenset({*DIRECTIONS, "vpcId"})
-    outputs = frozenset({"arn", "ownerId"})
+    outputs = frozenset({"arn"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
         ec2 = cloud.client("ec2", inputs)
@@ -48,7 +45,7 @@ class SecurityGroup(Ec2Kind):
             "description": group["Description"],
             "vpcId": group.get("VpcId"),
             **{
-                direction: _current_rules(id, group[key], state.get(direction))
+                direction: _current_rules(group[key], state.get(direction))
                 for direction, key in DIRECTIONS.items()
             },
         }
@@ -56,8 +53,8 @@ class SecurityGroup(Ec2Kind):
     def adjust(self, cloud: Cloud, id: str, current: Plain, inputs: Plain) -> None:
         ec2 = cloud.client("ec2", inputs)
         for direction in DIRECTIONS.keys() & inputs.keys():
-            wanted_permissions = dict(_permissions(id, inputs[direction]))
-            permissions = dict(_permissions(id, current[direction]))
+            wanted_permissions = dict(_permissions(inputs[direction]))
+            permissions = dict(_permissions(current[direction]))
             surplus = [permissions[key] for key in permissions.keys() - wanted_permissions.keys()]
             missing_permissions = [
                 wanted_permissions[key] for key in wanted_permissions.keys() - permissions.keys()
@@ -89,57 +86,33 @@ def _users(ec2: Any, id: str) -> Iterator[str]:
                 yield group["GroupId"]
 
 
-def _current_rules(
-    id: str, permissions: list[Plain], state_rules: list[Plain] | None
-) -> list[Plain]:
+def _current_rules(permissions: list[Plain], state_rules: list[Plain] | None) -> list[Plain]:
     """EC2's rules, in the words of the state if they mean the same."""
-    rules = [rule for permission in permissions for rule in _rules(id, permission)]
-    if state_rules is not None and dict(_permissions(id, state_rules)) == dict(
-        _permissions(id, rules)
-    ):
+    rules = [rule for permission in permissions for rule in _rules(permission)]
+    if state_rules is not None and dict(_permissions(state_rules)) == dict(_permissions(rules)):
         return state_rules
     return rules
 
 
-def _rules(id: str, permission: Plain) -> Iterator[Plain]:
-    """One rule for each source: each has its own description."""
+def _rules(permission: Plain) -> Iterator[Plain]:
+    """One rule for each range: each has its own description."""
     base = {
         "protocol": permission["IpProtocol"],
         "fromPort": permission.get("FromPort", 0),
         "toPort": permission.get("ToPort", 0),
     }
-    groups = permission["UserIdGroupPairs"]
-    sources = [
-        *(
-            (source_range, {"cidrBlocks": [source_range["CidrIp"]]})
-            for source_range in permission["IpRanges"]
-        ),
-        *(
-            (source_range, {"ipv6CidrBlocks": [source_range["CidrIpv6"]]})
-            for source_range in permission["Ipv6Ranges"]
-        ),
-        *((source_range, {"securityGroups": [source_range["GroupId"]]}) for source_range in groups),
-    ]
-    for source_range, source in sources:
-        note = (
-            {"description": source_range["Description"]} if source_range.get("Description") else {}
-        )
-        yield base | ({"self": True} if source == {"securityGroups": [id]} else source) | note
+    for source in permission["IpRanges"]:
+        note = {"description": source["Description"]} if source.get("Description") else {}
+        yield base | {"cidrBlocks": [source["CidrIp"]], **note}
 
 
-def _permissions(id: str, rules: list[Plain]) -> Iterator[tuple[str, Plain]]:
-    """One permission for each source of each rule, by its content."""
+def _permissions(rules: list[Plain]) -> Iterator[tuple[str, Plain]]:
+    """One permission for each range of each rule, by its content."""
     for rule in rules:
         base: dict[str, Any] = {"IpProtocol": rule["protocol"]}
         if rule["protocol"] != "-1":
             base |= {"FromPort": rule["fromPort"], "ToPort": rule["toPort"]}
         note = {"Description": rule["description"]} if rule.get("description") else {}
-        groups = [*rule.get("securityGroups", []), *([id] if rule.get("self") else [])]
-        for key, name, values in (
-            ("IpRanges", "CidrIp", rule.get("cidrBlocks", [])),
-            ("Ipv6Ranges", "CidrIpv6", rule.get("ipv6CidrBlocks", [])),
-            ("UserIdGroupPairs", "GroupId", groups),
-        ):
-            for value in values:
-                permission = {**base, key: [{name: value, **note}]}
-                yield json.dumps(permission, sort_keys=True), permission
+        for source in rule["cidrBlocks"]:
+            permission = {**base, "IpRanges": [{"CidrIp": source, **note}]}
+            yield json.dumps(permission, sort_keys=True), permission

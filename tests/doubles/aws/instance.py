@@ -18,10 +18,8 @@ from tests.doubles.aws.cloud import ClientError, Cloud, is_missing
 from tests.doubles.aws.instance_options import (
     METADATA,
     ROOT,
-    encoded_user_data,
     launch_options,
     metadata_found,
-    raw_user_data,
 )
 from tests.doubles.aws.interfaces import holder, interface_of
 from tests.doubles.aws.kind import (
@@ -49,8 +47,8 @@ class Instance(Ec2Kind):
     kind_of_arn = "instance"
     shape = shape(
         "ami", "availabilityZone", "subnetId", "vpcSecurityGroupIds", "privateIp",
-        "iamInstanceProfile", "userData", "userDataBase64", "userDataReplaceOnChange",
-        "forceDestroy", *ATTRIBUTES, "tags", "region",
+        "iamInstanceProfile", "userData", "userDataReplaceOnChange", "forceDestroy", *ATTRIBUTES,
+        "tags", "region",
         metadataOptions=METADATA,
         primaryNetworkInterface=shape("networkInterfaceId"),
         rootBlockDevice=ROOT,
@@ -59,7 +57,7 @@ class Instance(Ec2Kind):
         userDataReplaceOnChange=False, forceDestroy=False, disableApiTermination=False
     )
     in_place = frozenset(
-        {*ATTRIBUTES, "vpcSecurityGroupIds", "iamInstanceProfile", "userData", "userDataBase64",
+        {*ATTRIBUTES, "vpcSecurityGroupIds", "iamInstanceProfile", "userData",
          "userDataReplaceOnChange", "forceDestroy", "metadataOptions", "rootBlockDevice"}
     )  # fmt: skip
     unordered = frozenset({"vpcSecurityGroupIds"})
@@ -71,21 +69,15 @@ class Instance(Ec2Kind):
         {"arn", "instanceState", "primaryNetworkInterfaceId", "privateDns", "publicDns",
          "publicIp"}
     )  # fmt: skip
-    missing_outputs = frozenset(
-        {"instanceLifecycle", "outpostArn", "passwordData", "spotInstanceRequestId"}
-    )
 
     def objections(self, inputs: Plain) -> Iterator[tuple[str, str]]:
         if "primaryNetworkInterface" in inputs:
             for name in sorted({"subnetId", "vpcSecurityGroupIds", "privateIp"} & inputs.keys()):
                 yield name, "conflicts with primaryNetworkInterface, whose own counts"
-        if "userData" in inputs and "userDataBase64" in inputs:
-            yield "userDataBase64", "conflicts with userData"
 
     def needs_replacement(self, name: str, state: Plain, inputs: Plain) -> bool:
-        if name in ("userData", "userDataBase64"):
-            user_data = inputs.get("userData") or inputs.get("userDataBase64")
-            return bool(inputs.get("userDataReplaceOnChange") or not user_data)
+        if name == "userData":
+            return bool(inputs.get("userDataReplaceOnChange") or not inputs.get("userData"))
         if name == "rootBlockDevice":
             old_root, root = state.get(name, {}), inputs.get(name, {})
             return "encrypted" in root and root["encrypted"] != old_root.get("encrypted")
@@ -94,7 +86,7 @@ class Instance(Ec2Kind):
     def make(self, cloud: Cloud, inputs: Plain) -> str:
         ec2 = cloud.client("ec2", inputs)
         image = _image(ec2, inputs)
-        _check_size(raw_user_data(inputs))
+        _check_size(inputs)
         if primary := inputs.get("primaryNetworkInterface"):
             id = primary["networkInterfaceId"]
             if instance := holder(cloud, interface_of(cloud, id, inputs), inputs):
@@ -138,7 +130,7 @@ class Instance(Ec2Kind):
             "metadataOptions": metadata_found(instance["MetadataOptions"]),
             "rootBlockDevice": _root(cloud, instance, state),
             **{name: _attribute(ec2, id, name) for name in ATTRIBUTES},
-            **encoded_user_data(_attribute(ec2, id, "userData"), state),
+            "userData": base64.b64decode(_attribute(ec2, id, "userData") or "").decode() or None,
         }
         if "primaryNetworkInterface" in state:
             result["primaryNetworkInterface"] = {
@@ -153,11 +145,11 @@ class Instance(Ec2Kind):
             wanted_value = inputs.get(name, self.defaults.get(name))
             if wanted_value != current[name]:
                 changes[must_stop].append({aws_name(name): {"Value": wanted_value}})
-        user_data = raw_user_data(inputs)
-        if user_data != raw_user_data(current):
-            _check_size(user_data)
+        if inputs.get("userData") != current["userData"]:
+            _check_size(inputs)
             # boto3 encodes it once, moto decodes it twice
-            changes[True].append({"UserData": {"Value": base64.b64encode(user_data)}})
+            user_data = base64.b64encode(str(inputs.get("userData") or "").encode())
+            changes[True].append({"UserData": {"Value": user_data}})
         if changes[True]:
             with _stopped(ec2, id):
                 for change in changes[True]:
@@ -214,7 +206,8 @@ def _image(ec2: Any, inputs: Plain) -> Plain:
     return image
 
 
-def _check_size(user_data: bytes) -> None:
+def _check_size(inputs: Plain) -> None:
+    user_data = str(inputs.get("userData") or "").encode()
     if len(user_data) > USER_DATA_BYTES:
         raise ProviderError(
             f"RunInstances: InvalidParameterValue: user data is limited to {USER_DATA_BYTES} bytes,"

@@ -1,15 +1,11 @@
 """Inputs of aws:ec2:Instance as EC2 takes them at the launch."""
 
-import base64
 from typing import Any
 
 from tests.doubles.aws.kind import arguments, aws_name, shape
 from tests.doubles.plugin.values import Plain
 
-METADATA = shape(
-    "httpEndpoint", "httpTokens", "httpPutResponseHopLimit", "httpProtocolIpv6",
-    "instanceMetadataTags",
-)  # fmt: skip
+METADATA = shape("httpEndpoint", "httpTokens", "httpPutResponseHopLimit")
 ROOT = shape(
     "volumeSize", "volumeType", "encrypted", "iops", "throughput", "deleteOnTermination", "tags",
 )  # fmt: skip
@@ -22,7 +18,7 @@ def launch_options(inputs: Plain, image: Plain) -> dict[str, Any]:
         options["Placement"] = {"AvailabilityZone": inputs["availabilityZone"]}
     if "iamInstanceProfile" in inputs:
         options["IamInstanceProfile"] = {"Name": inputs["iamInstanceProfile"]}
-    if user_data := raw_user_data(inputs):
+    if user_data := inputs.get("userData"):
         options["UserData"] = user_data
     if metadata := inputs.get("metadataOptions"):
         options["MetadataOptions"] = arguments(metadata, *metadata)
@@ -38,21 +34,6 @@ def launch_options(inputs: Plain, image: Plain) -> dict[str, Any]:
         )
     options["NetworkInterfaces"] = [{"DeviceIndex": 0, **interface}]
     return options
-
-
-def raw_user_data(values: Plain) -> bytes:
-    if "userDataBase64" in values:
-        return base64.b64decode(values["userDataBase64"])
-    return str(values.get("userData") or "").encode()
-
-
-def encoded_user_data(user_data: str | None, state: Plain) -> Plain:
-    """EC2's ``user_data``, as the input that the program uses."""
-    if not user_data:
-        return {}
-    if "userDataBase64" in state:
-        return {"userDataBase64": user_data}
-    return {"userData": base64.b64decode(user_data).decode(errors="replace")}
 
 
 def metadata_found(answer: Plain) -> Plain:

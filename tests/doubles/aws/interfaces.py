@@ -5,7 +5,7 @@ VPC are on. moto has one form, and keeps the name from the creation.
 """
 
 from tests.doubles.aws.cloud import Cloud
-from tests.doubles.aws.kind import Ec2Kind, arguments, filters, outputs_of, shape
+from tests.doubles.aws.kind import Ec2Kind, arguments, outputs_of, shape
 from tests.doubles.aws.names import private_name
 from tests.doubles.aws.network import dns_attributes
 from tests.doubles.plugin.kind import ProviderError
@@ -14,25 +14,15 @@ from tests.doubles.plugin.values import Plain
 
 class NetworkInterface(Ec2Kind):
     kind_of_arn = "network-interface"
-    shape = shape(
-        "subnetId", "privateIps", "privateIp", "securityGroups", "description", "tags", "region",
-    )  # fmt: skip
+    shape = shape("subnetId", "securityGroups", "description", "tags", "region")
     in_place = frozenset({"securityGroups", "description"})
-    unordered = frozenset({"securityGroups", "privateIps"})
-    computed_later = frozenset({"privateIps", "privateIp", "securityGroups"})
-    outputs = frozenset({"arn", "ownerId", "macAddress", "privateDnsName"})
-    missing_outputs = frozenset({"outpostArn"})
+    unordered = computed_later = frozenset({"securityGroups"})
+    outputs = frozenset({"arn", "privateIp", "privateDnsName"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
-        addresses = list(filter(None, inputs.get("privateIps") or [inputs.get("privateIp")]))
-        self._check_free(cloud, inputs, addresses)
-        options = arguments(inputs, "subnetId", "description", Groups="securityGroups")
-        if addresses:
-            options["PrivateIpAddresses"] = [
-                {"PrivateIpAddress": address, "Primary": address == addresses[0]}
-                for address in addresses
-            ]
-        answer = cloud.client("ec2", inputs).create_network_interface(**options)
+        answer = cloud.client("ec2", inputs).create_network_interface(
+            **arguments(inputs, "subnetId", "description", Groups="securityGroups")
+        )
         return str(answer["NetworkInterface"]["NetworkInterfaceId"])
 
     def find(self, cloud: Cloud, id: str, state: Plain) -> Plain:
@@ -41,11 +31,8 @@ class NetworkInterface(Ec2Kind):
         address = interface["PrivateIpAddress"]
         name = private_name(address, cloud.region_of(state))
         return self.common(cloud, id, state, interface) | {
-            **outputs_of(interface, "subnetId", "macAddress", "description"),
+            **outputs_of(interface, "subnetId", "description"),
             "privateIp": address,
-            "privateIps": [
-                private_ip["PrivateIpAddress"] for private_ip in interface["PrivateIpAddresses"]
-            ],
             "privateDnsName": name if has_name else "",
             "securityGroups": [group["GroupId"] for group in interface["Groups"]],
         }
@@ -67,18 +54,6 @@ class NetworkInterface(Ec2Kind):
                 f" {instance}"
             )
         cloud.client("ec2", state).delete_network_interface(NetworkInterfaceId=id)
-
-    def _check_free(self, cloud: Cloud, inputs: Plain, addresses: list[str]) -> None:
-        """Raises ProviderError, as EC2 does, for an address with an interface. moto does not."""
-        ec2, of_subnet = cloud.client("ec2", inputs), filters({"subnet-id": inputs["subnetId"]})
-        for interface in ec2.describe_network_interfaces(Filters=of_subnet)["NetworkInterfaces"]:
-            for private_ip in interface["PrivateIpAddresses"]:
-                if private_ip["PrivateIpAddress"] in addresses:
-                    raise ProviderError(
-                        f"CreateNetworkInterface: InvalidIPAddress.InUse: the address"
-                        f" {private_ip['PrivateIpAddress']} is in use by"
-                        f" {interface['NetworkInterfaceId']}"
-                    )
 
 
 def interface_of(cloud: Cloud, id: str, state: Plain) -> Plain:

@@ -19,9 +19,7 @@ class AwsKind(Kind[Cloud]):
     """A kind with `region` settles it later; one with `tags` has the output `tagsAll`."""
 
     outputs: frozenset[str] = frozenset()
-    """Computed values, which are not inputs."""
-    missing_outputs: frozenset[str] = frozenset()
-    """Outputs of the official plugin that stay unset: no implemented input sets them."""
+    """Computed values, which are not inputs; only those that a program or a test reads."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -167,13 +165,11 @@ class Ec2Kind(AwsKind):
             ec2.create_tags(Resources=[id], Tags=pairs(tags))
 
     def common(self, cloud: Cloud, id: str, state: Plain, answer: Plain) -> Plain:
-        """Tags, owner and ARN from EC2's ``answer``."""
+        """Tags and ARN from EC2's ``answer``."""
         owner = answer.get("OwnerId") or cloud.account()
         arn = cloud.arn("ec2", state, owner, f"{self.kind_of_arn}/{id}")
         tags = answer.get("Tags") or answer.get("TagSet") or []
-        result = tags_of(cloud, tags, state) | {"arn": arn, "ownerId": owner}
-        declared = self.outputs | self.shape.keys()
-        return {name: value for name, value in result.items() if name in declared}
+        return tags_of(cloud, tags, state) | ({"arn": arn} if "arn" in self.outputs else {})
 
 
 def shape(*names: str, **parts: Shape) -> dict[str, Shape | None]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.doubles.aws.cloud import Cloud
 from tests.doubles.aws.kind import filters, outputs_of, shape
-from tests.doubles.aws.names import domain, partition
+from tests.doubles.aws.names import partition
 from tests.doubles.aws.network import dns_attributes
 from tests.doubles.plugin.kind import ProviderError, Shape
 from tests.doubles.plugin.values import Plain
@@ -25,80 +25,46 @@ class Lookup:
 
 
 def _parameter(cloud: Cloud, inputs: Plain) -> Plain:
-    parameter = cloud.client("ssm", inputs).get_parameter(
-        Name=inputs["name"], WithDecryption=inputs.get("withDecryption", True)
-    )["Parameter"]
-    value = parameter["Value"]
-    insecure = {} if parameter["Type"] == "SecureString" else {"insecureValue": value}
-    return insecure | {
-        **outputs_of(parameter, "type", "value", "version"),
-        "id": parameter["Name"],
-        "arn": parameter["ARN"],
-    }
+    answer = cloud.client("ssm", inputs).get_parameter(Name=inputs["name"], WithDecryption=True)
+    parameter = answer["Parameter"]
+    insecure = {} if parameter["Type"] == "SecureString" else {"insecureValue": parameter["Value"]}
+    return insecure | {"id": parameter["Name"], "value": parameter["Value"]}
 
 
 def _zones(cloud: Cloud, inputs: Plain) -> Plain:
     answer = cloud.client("ec2", inputs).describe_availability_zones(Filters=_filters(inputs))
-    zones = sorted(
-        (zone["ZoneName"], zone["ZoneId"])
-        for zone in answer["AvailabilityZones"]
-        if zone["State"] == inputs.get("state", zone["State"])
-        and zone["ZoneName"] not in inputs.get("excludeNames", [])
-    )
+    zones = sorted((zone["ZoneName"], zone["ZoneId"]) for zone in answer["AvailabilityZones"])
     return {
         "id": cloud.region_of(inputs),
         "names": [name for name, _ in zones],
         "zoneIds": [id for _, id in zones],
-        "groupNames": [cloud.region_of(inputs)],
     }
 
 
 def _caller(cloud: Cloud, inputs: Plain) -> Plain:
-    answer = cloud.client("sts").get_caller_identity()
-    account = answer["Account"]
-    return {"id": account, "accountId": account, **outputs_of(answer, "arn", "userId")}
+    account = cloud.account()
+    return {"id": account, "accountId": account}
 
 
 def _region(cloud: Cloud, inputs: Plain) -> Plain:
-    region = inputs.get("region") or inputs.get("name") or cloud.region_of({})
-    endpoint = f"ec2.{region}.{domain(region)}"
-    return {"id": region, "name": region, "region": region, "endpoint": endpoint}
+    return {"id": cloud.region_of(inputs), "region": cloud.region_of(inputs)}
 
 
 def _partition(cloud: Cloud, inputs: Plain) -> Plain:
-    region = cloud.region_of({})
-    return {
-        "id": partition(region),
-        "partition": partition(region),
-        "dnsSuffix": domain(region),
-        "reverseDnsPrefix": ".".join(reversed(domain(region).split("."))),
-    }
+    name = partition(cloud.region_of({}))
+    return {"id": name, "partition": name}
 
 
 def _vpc(cloud: Cloud, inputs: Plain) -> Plain:
     vpc = _only("getVpc", "VPC", _described_resources(cloud, inputs, "vpcs", "VpcIds"))
-    id, owner = vpc["VpcId"], vpc["OwnerId"]
-    return {
-        **outputs_of(vpc, "ownerId", "cidrBlock", "state"),
-        "id": id,
-        "arn": cloud.arn("ec2", inputs, owner, f"vpc/{id}"),
-        "default": vpc["IsDefault"],
-        "tags": _tags(vpc),
-        **dns_attributes(cloud, id, inputs),
-    }
+    attributes = dns_attributes(cloud, vpc["VpcId"], inputs)
+    return {"id": vpc["VpcId"], "cidrBlock": vpc["CidrBlock"], **attributes}
 
 
 def _subnet(cloud: Cloud, inputs: Plain) -> Plain:
-    subnet = _only(
-        "getSubnet", "subnet", _described_resources(cloud, inputs, "subnets", "SubnetIds")
-    )
-    return {
-        **outputs_of(subnet, *SUBNET_OUTPUTS),
-        "id": subnet["SubnetId"],
-        "arn": subnet["SubnetArn"],
-        "availableIpAddressCount": subnet["AvailableIpAddressCount"],
-        "tags": _tags(subnet),
-    }
+    resources = _described_resources(cloud, inputs, "subnets", "SubnetIds")
+    subnet = _only("getSubnet", "subnet", resources)
+    return {"id": subnet["SubnetId"], "availabilityZoneId": subnet["AvailabilityZoneId"]}
 
 
 def _volumes(cloud: Cloud, inputs: Plain) -> Plain:
@@ -110,7 +76,8 @@ def _volumes(cloud: Cloud, inputs: Plain) -> Plain:
 def _volume(cloud: Cloud, inputs: Plain) -> Plain:
     volume = _only("getVolume", "EBS volume", _described_resources(cloud, inputs, "volumes"))
     outputs = outputs_of(volume, *VOLUME_OUTPUTS)
-    return outputs | {"id": volume["VolumeId"], "tags": _tags(volume)}
+    tags = {tag["Key"]: tag["Value"] for tag in volume.get("Tags", [])}
+    return outputs | {"id": volume["VolumeId"], "tags": tags}
 
 
 def _described_resources(cloud: Cloud, inputs: Plain, kind: str, ids: str = "") -> list[Plain]:
@@ -137,42 +104,25 @@ def _filters(inputs: Plain) -> list[dict[str, Any]]:
     ]
 
 
-def _tags(resource: Plain) -> dict[str, str]:
-    return {tag["Key"]: tag["Value"] for tag in resource.get("Tags", [])}
-
-
 def _lookup(inputs: Shape, find: Callable[[Cloud, Plain], Plain], *outputs: str) -> Lookup:
     return Lookup(inputs, find, frozenset({"id", *outputs}))
 
 
-SUBNET_OUTPUTS = (
-    "ownerId", "vpcId", "cidrBlock", "availabilityZone", "availabilityZoneId",
-    "mapPublicIpOnLaunch", "state",
-)  # fmt: skip
 VOLUME_OUTPUTS = ("volumeId", "availabilityZone", "size", "volumeType", "encrypted")
 LOOKUPS: Mapping[str, Lookup] = {
     "aws:ssm/getParameter:getParameter": _lookup(
-        shape("name", "withDecryption", "region"), _parameter,
-        "arn", "type", "value", "insecureValue", "version",
+        shape("name", "region"), _parameter, "value", "insecureValue"
     ),
     "aws:index/getAvailabilityZones:getAvailabilityZones": _lookup(
-        shape("state", "excludeNames", "region", filters=FILTERS), _zones,
-        "names", "zoneIds", "groupNames",
+        shape("region", filters=FILTERS), _zones, "names", "zoneIds"
     ),
-    "aws:index/getCallerIdentity:getCallerIdentity": _lookup(
-        shape(), _caller, "accountId", "arn", "userId"
-    ),
-    "aws:index/getRegion:getRegion": _lookup(shape("name", "region"), _region, "endpoint"),
-    "aws:index/getPartition:getPartition": _lookup(
-        shape(), _partition, "partition", "dnsSuffix", "reverseDnsPrefix"
-    ),
+    "aws:index/getCallerIdentity:getCallerIdentity": _lookup(shape(), _caller, "accountId"),
+    "aws:index/getRegion:getRegion": _lookup(shape("region"), _region),
+    "aws:index/getPartition:getPartition": _lookup(shape(), _partition, "partition"),
     "aws:ec2/getVpc:getVpc": _lookup(
-        FILTERED | shape("id"), _vpc,
-        "arn", "ownerId", "cidrBlock", "state", "default", "enableDnsSupport", "enableDnsHostnames",
+        FILTERED | shape("id"), _vpc, "cidrBlock", "enableDnsSupport", "enableDnsHostnames"
     ),
-    "aws:ec2/getSubnet:getSubnet": _lookup(
-        FILTERED | shape("id"), _subnet, "arn", "availableIpAddressCount", *SUBNET_OUTPUTS
-    ),
+    "aws:ec2/getSubnet:getSubnet": _lookup(FILTERED | shape("id"), _subnet, "availabilityZoneId"),
     "aws:ebs/getEbsVolumes:getEbsVolumes": _lookup(FILTERED, _volumes, "ids"),
     "aws:ebs/getVolume:getVolume": _lookup(FILTERED, _volume, *VOLUME_OUTPUTS),
-}  # fmt: skip
+}

@@ -24,33 +24,16 @@ class Vpc(Ec2Kind):
     defaults = constant(enableDnsSupport=True, enableDnsHostnames=False)
     in_place = frozenset(DNS_ATTRIBUTES)
     computed_later = frozenset({"cidrBlock"})
-    outputs = frozenset(
-        {"arn", "ownerId", "defaultNetworkAclId", "defaultRouteTableId", "defaultSecurityGroupId",
-         "dhcpOptionsId", "mainRouteTableId"}
-    )  # fmt: skip
-    missing_outputs = frozenset({"ipv6AssociationId"})
+    outputs = frozenset({"arn"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
         answer = cloud.client("ec2", inputs).create_vpc(**arguments(inputs, "cidrBlock"))
         return str(answer["Vpc"]["VpcId"])
 
     def find(self, cloud: Cloud, id: str, state: Plain) -> Plain:
-        ec2 = cloud.client("ec2", state)
-        vpc = ec2.describe_vpcs(VpcIds=[id])["Vpcs"][0]
-        acl = filters({"vpc-id": id, "default": "true"})
-        group = filters({"vpc-id": id, "group-name": "default"})
-        table = filters({"vpc-id": id, "association.main": "true"})
-        acls = ec2.describe_network_acls(Filters=acl)["NetworkAcls"]
-        groups = ec2.describe_security_groups(Filters=group)["SecurityGroups"]
-        tables = ec2.describe_route_tables(Filters=table)["RouteTables"]
-        return self.common(cloud, id, state, vpc) | {
-            **outputs_of(vpc, "cidrBlock", "dhcpOptionsId"),
-            "defaultNetworkAclId": acls[0]["NetworkAclId"] if acls else None,
-            "defaultSecurityGroupId": groups[0]["GroupId"] if groups else None,
-            "defaultRouteTableId": tables[0]["RouteTableId"] if tables else None,
-            "mainRouteTableId": tables[0]["RouteTableId"] if tables else None,
-            **dns_attributes(cloud, id, state),
-        }
+        vpc = cloud.client("ec2", state).describe_vpcs(VpcIds=[id])["Vpcs"][0]
+        attributes = outputs_of(vpc, "cidrBlock") | dns_attributes(cloud, id, state)
+        return self.common(cloud, id, state, vpc) | attributes
 
     def adjust(self, cloud: Cloud, id: str, current: Plain, inputs: Plain) -> None:
         for name in DNS_ATTRIBUTES:
@@ -81,8 +64,7 @@ class Subnet(Ec2Kind):
     defaults = constant(mapPublicIpOnLaunch=False)
     in_place = frozenset({"mapPublicIpOnLaunch"})
     computed_later = frozenset({"availabilityZone", "availabilityZoneId"})
-    outputs = frozenset({"arn", "ownerId"})
-    missing_outputs = frozenset({"ipv6CidrBlockAssociationId"})
+    outputs = frozenset({"arn"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
         answer = cloud.client("ec2", inputs).create_subnet(
@@ -111,7 +93,7 @@ class InternetGateway(Ec2Kind):
     shape = shape("vpcId", "tags", "region")
     in_place = frozenset({"vpcId"})
     computed_later = frozenset({"vpcId"})
-    outputs = frozenset({"arn", "ownerId"})
+    outputs = frozenset({"arn"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
         answer = cloud.client("ec2", inputs).create_internet_gateway()

@@ -17,7 +17,7 @@ class Parameter(AwsKind):
     shape = shape("name", *WRITTEN, "tags", "region")
     in_place = frozenset(WRITTEN)
     computed_later = frozenset({"value", "insecureValue"})
-    outputs = frozenset({"arn", "hasValueWo", "version"})
+    outputs = frozenset({"arn", "version"})
 
     def planned(self, state: Plain, inputs: Plain) -> Plain:
         return super().planned(state, inputs) | {"version": UNKNOWN}
@@ -38,7 +38,6 @@ class Parameter(AwsKind):
             value_input: parameter["Value"],
             "description": metadata.get("Description"),
             "arn": parameter["ARN"],
-            "hasValueWo": False,
         }
 
     def adjust(self, cloud: Cloud, id: str, current: Plain, inputs: Plain) -> None:

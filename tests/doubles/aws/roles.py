@@ -23,7 +23,7 @@ class Role(AwsKind):
     shape = shape("name", "assumeRolePolicy", "description", "path", "tags")
     defaults = constant(path="/")
     in_place = frozenset({"assumeRolePolicy", "description"})
-    outputs = frozenset({"arn", "createDate", "uniqueId"})
+    outputs = frozenset({"arn"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
         cloud.client("iam").create_role(
@@ -39,8 +39,6 @@ class Role(AwsKind):
         return tags_of(cloud, role.get("Tags", []), state) | {
             **outputs_of(role, "arn", "path", "description"),
             "name": role["RoleName"],
-            "uniqueId": role["RoleId"],
-            "createDate": role["CreateDate"].isoformat(),
             "assumeRolePolicy": same_document(state.get("assumeRolePolicy"), document),
         }
 
@@ -93,7 +91,7 @@ class InstanceProfile(AwsKind):
     shape = shape("name", "path", "role", "tags")
     defaults = constant(path="/")
     in_place = frozenset({"role"})
-    outputs = frozenset({"arn", "createDate", "uniqueId"})
+    outputs = frozenset({"arn"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
         cloud.client("iam").create_instance_profile(
@@ -109,8 +107,6 @@ class InstanceProfile(AwsKind):
             **outputs_of(profile, "arn", "path"),
             "name": profile["InstanceProfileName"],
             "role": roles[0] if roles else None,
-            "uniqueId": profile["InstanceProfileId"],
-            "createDate": profile["CreateDate"].isoformat(),
         }
 
     def adjust(self, cloud: Cloud, id: str, current: Plain, inputs: Plain) -> None:

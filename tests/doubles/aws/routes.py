@@ -18,7 +18,7 @@ class RouteTable(Ec2Kind):
     shape = shape("vpcId", "tags", "region", routes=shape("cidrBlock", *TARGETS))
     in_place = frozenset({"routes"})
     computed_later = frozenset({"routes"})
-    outputs = frozenset({"arn", "ownerId"})
+    outputs = frozenset({"arn"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
         answer = cloud.client("ec2", inputs).create_route_table(VpcId=inputs["vpcId"])
@@ -56,8 +56,6 @@ class Route(AwsKind):
     key = ("routeTableId", "destinationCidrBlock")
     shape = shape(*key, *TARGETS, "region")
     in_place = frozenset(TARGETS)
-    outputs = frozenset({"origin", "state"})
-    missing_outputs = frozenset({"instanceId", "instanceOwnerId"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
         cloud.client("ec2", inputs).create_route(**arguments(inputs, *self.key, *TARGETS))
@@ -66,8 +64,7 @@ class Route(AwsKind):
     def find(self, cloud: Cloud, id: str, state: Plain) -> Plain | None:
         for route in _table(cloud, state["routeTableId"], state)["Routes"]:
             if route.get("DestinationCidrBlock") == state["destinationCidrBlock"]:
-                targets = {name: target or None for name, target in _targets(route).items()}
-                return targets | outputs_of(route, "state", "origin")
+                return {name: target or None for name, target in _targets(route).items()}
         return None
 
     def adjust(self, cloud: Cloud, id: str, current: Plain, inputs: Plain) -> None:

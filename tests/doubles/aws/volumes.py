@@ -21,7 +21,7 @@ class Volume(Ec2Kind):
     shape = shape("availabilityZone", *CHANGEABLE, "encrypted", "tags", "region")
     in_place = frozenset(CHANGEABLE)
     computed_later = frozenset({*CHANGEABLE, "encrypted"})
-    outputs = frozenset({"arn", "createTime"})
+    outputs = frozenset({"arn"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
         answer = cloud.client("ec2", inputs).create_volume(
@@ -35,7 +35,6 @@ class Volume(Ec2Kind):
             "availabilityZone": volume["AvailabilityZone"],
             **{name: volume.get(attribute) for name, attribute in CHANGEABLE.items()},
             "encrypted": volume["Encrypted"],
-            "createTime": volume["CreateTime"].isoformat(),
         }
 
     def adjust(self, cloud: Cloud, id: str, current: Plain, inputs: Plain) -> None:

@@ -21,7 +21,7 @@ class Zone(AwsKind):
     shape = shape("name", "comment", "tags", vpcs=shape("vpcId", "vpcRegion"))
     defaults = constant(comment=COMMENT)
     in_place = frozenset({"comment", "vpcs"})
-    outputs = frozenset({"arn", "nameServers", "primaryNameServer", "zoneId"})
+    outputs = frozenset({"arn", "zoneId"})
 
     def needs_replacement(self, name: str, state: Plain, inputs: Plain) -> bool:
         """A zone never turns from private to public or back."""
@@ -45,7 +45,6 @@ class Zone(AwsKind):
         answer = route53.get_hosted_zone(Id=id)
         zone = answer["HostedZone"]
         tags = route53.list_tags_for_resource(ResourceType="hostedzone", ResourceId=id)
-        servers = answer.get("DelegationSet", {}).get("NameServers", [])
         vpcs = [
             {"vpcId": vpc["VPCId"], "vpcRegion": vpc["VPCRegion"]}
             for vpc in answer.get("VPCs", [])
@@ -59,8 +58,6 @@ class Zone(AwsKind):
             "comment": zone["Config"].get("Comment", ""),
             "zoneId": id,
             "arn": f"arn:{partition(cloud.region)}:route53:::hostedzone/{id}",
-            "nameServers": servers,
-            "primaryNameServer": servers[0] if servers else None,
             "vpcs": zone_vpcs + unlisted,
         }
 
@@ -92,7 +89,6 @@ class ZoneAssociation(AwsKind):
 
     shape = shape("zoneId", "vpcId", "vpcRegion")
     computed_later = frozenset({"vpcRegion"})
-    outputs = frozenset({"owningAccount"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
         cloud.client("route53").associate_vpc_with_hosted_zone(
@@ -106,8 +102,7 @@ class ZoneAssociation(AwsKind):
         regions = {zone_vpc["VPCId"]: zone_vpc["VPCRegion"] for zone_vpc in answer.get("VPCs", [])}
         if vpc not in regions:
             return None
-        owner = cloud.account()
-        return {"zoneId": zone, "vpcId": vpc, "vpcRegion": regions[vpc], "owningAccount": owner}
+        return {"zoneId": zone, "vpcId": vpc, "vpcRegion": regions[vpc]}
 
     def remove(self, cloud: Cloud, id: str, state: Plain) -> None:
         if self.find(cloud, id, state) is None:
