@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -164,39 +164,39 @@ def test_other_voters_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_version_is_remembered_once_a_broker_has_served_with_it(tmp_path: Path) -> None:
-    first = cluster_memory.settle(tmp_path, planned(kafka_version="4.1.1"))
-    assert first.kafka_version == "4.1.1"
-    assert cluster_memory.settle(tmp_path, planned(kafka_version="4.9.9")).kafka_version == "4.1.1"
-    cluster_memory.mark_serving(tmp_path, ["4.3.1"], whole=False)
-    assert cluster_memory.recall(tmp_path) == replace(first, kafka_version="4.3.1")
-    cluster_memory.mark_serving(tmp_path, ["4.1.1"], whole=False)
-    assert cluster_memory.recall(tmp_path) == replace(first, kafka_version="4.3.1")
-    cluster_memory.mark_serving(tmp_path, ["4.1.1", "4.1.1"], whole=True)
-    assert cluster_memory.recall(tmp_path) == replace(first, serving=True, served=True)
+    """The newest counts until the whole cluster serves with another one."""
+    memory = cluster_memory.settle(tmp_path, planned(kafka_version="4.9.1"))
+    assert cluster_memory.settle(tmp_path, planned(kafka_version="4.11.0")) == memory
+    for versions, whole, newest, serves in (
+        ([], False, "4.9.1", False),
+        (["4.10.0"], False, "4.10.0", False),
+        (["4.9.1"], False, "4.10.0", False),
+        (["4.9.1", "4.9.1"], True, "4.9.1", True),
+        ([], True, "4.9.1", True),
+        (["4.10.0"], False, "4.10.0", True),
+    ):
+        cluster_memory.mark_serving(tmp_path, versions, whole)
+        memory = replace(memory, kafka_version=newest, serving=serves, served=serves)
+        assert cluster_memory.recall(tmp_path) == memory
 
 
-def test_an_orderly_stop_is_remembered(tmp_path: Path) -> None:
-    memory = cluster_memory.settle(tmp_path, planned())
-    cluster_memory.mark_serving(tmp_path, [], whole=True)
-    cluster_memory.mark_stopped(tmp_path)
-    assert cluster_memory.recall(tmp_path) == replace(memory, served=True)
-
-
-def test_a_broker_that_holds_replicas_is_not_removed(tmp_path: Path) -> None:
-    cluster_memory.settle(tmp_path, planned(brokers=4))
-    log = cluster_memory.node_directory(tmp_path, 4) / "log"
-    for name in ("orders-0", "orders-12", "__cluster_metadata-0", "gone-0.1f-delete"):
-        (log / name).mkdir(parents=True)
-    (problem,) = problems(tmp_path, planned(brokers=3))
-    assert "broker 4" in problem and "2 replica(s): orders-0, orders-12" in problem
-
-
-def test_a_broker_without_replicas_is_removed(tmp_path: Path) -> None:
-    cluster_memory.settle(tmp_path, planned(brokers=4))
-    (cluster_memory.node_directory(tmp_path, 4) / "log" / "__cluster_metadata-0").mkdir(
-        parents=True
-    )
+def test_a_broker_is_removed_once_it_holds_no_replicas(tmp_path: Path) -> None:
+    assert cluster_memory.removed(tmp_path, planned()) == []
+    cluster_memory.settle(tmp_path, planned(brokers=5))
+    assert cluster_memory.removed(tmp_path, planned(brokers=3)) == [4, 5]
+    assert cluster_memory.removed(tmp_path, planned(brokers=5)) == []
+    logs = [cluster_memory.node_directory(tmp_path, id) / "log" for id in (4, 5)]
+    for name in ("__cluster_metadata-0", "gone-0.1f-delete"):
+        (logs[0] / name).mkdir(parents=True)
+    (logs[0] / "file-0").write_text("no folder")
     assert problems(tmp_path, planned(brokers=3)) == []
+    for log in logs:
+        for name in ("orders-0", "orders-12"):
+            (log / name).mkdir(parents=True)
+    assert [text.partition(".")[0] for text in problems(tmp_path, planned(brokers=3))] == [
+        f"broker {id} would be removed and still holds 2 replica(s): orders-0, orders-12"
+        for id in (4, 5)
+    ]
 
 
 def bound(host: str, port: int, ipv6_only: bool = False) -> socket.socket:
@@ -284,17 +284,23 @@ def listening_node(directory: Path) -> Iterator[subprocess.Popen[bytes]]:
         child.stdout.close()
 
 
-@pytest.mark.parametrize("id", [1, 2])
-def test_an_unrecorded_node_blocks_only_others(tmp_path: Path, id: int) -> None:
-    """Its starter was killed a moment later; a next start of the same node ends it first."""
-    with listening_node(tmp_path / f"node-{id}") as child:
+@pytest.mark.parametrize(("id", "is_recorded"), [(1, False), (2, False), (7, True)])
+def test_a_node_that_holds_a_port_blocks_only_others(
+    tmp_path: Path, id: int, is_recorded: bool
+) -> None:
+    """A node without a record, whose starter was killed, is ended by its own next start."""
+    directory = tmp_path / f"node-{id}"
+    with listening_node(directory) as child:
+        if is_recorded:
+            nodes.recorded(directory, Record.of(child.pid, "d"))
+        name = psutil.Process(child.pid).name()
         messages = problems(tmp_path, planned())
-    if id == 1:
-        assert messages == []
-    else:
-        (problem,) = messages
-        assert f"port {PORTS['EXTERNAL']} is in use by pid {child.pid}" in problem
-        assert "which is node 2 of this cluster" in problem
+    blocking = (
+        f"listener EXTERNAL of node 1: port {PORTS['EXTERNAL']} is in use by pid {child.pid} "
+        f"({name}), which is node {id} of this cluster. Free the port, "
+        "or choose another `port` for EXTERNAL"
+    )
+    assert messages == ([] if id == 1 else [blocking])
 
 
 def test_a_broker_of_another_cluster_is_named_by_its_settings(tmp_path: Path) -> None:
@@ -353,14 +359,8 @@ def test_nodes_that_have_ended_come_first_and_new_ones_in_their_order(tmp_path: 
     plan = planned(brokers=5)
     cluster_memory.settle(tmp_path, plan)
     assert cluster_memory.ended(tmp_path, except_id=1) == []
-    with contextlib.ExitStack() as stack:
-        for id in (1, 2, 3, 4):  # broker 5 is new
-            log = cluster_memory.node_directory(tmp_path, id) / "log"
-            log.mkdir(parents=True)
-            (log / "meta.properties").write_text("")
-            if id in (1, 3):
-                child = stack.enter_context(nodes.node(log.parent))
-                nodes.recorded(log.parent, Record.of(child.pid, "d"))
+    have_data(tmp_path, 1, 2, 3, 4)  # broker 5 is new
+    with nodes.running_nodes(tmp_path, (1, 3)):
         assert cluster_memory.ended(tmp_path, except_id=1) == [2, 4]
         assert cluster_memory.ended(tmp_path, except_id=2) == [4]
         order = [node.id for node in cluster_memory.ended_first(tmp_path, plan.nodes)]
@@ -428,16 +428,27 @@ def test_a_memory_survives_the_disk(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "cluster.json").read_text())["brokers"] == [1]
 
 
-def test_a_known_state_is_not_written_again(tmp_path: Path) -> None:
-    cluster_memory.mark_serving(tmp_path, ["4.1.1"], whole=True)
-    assert cluster_memory.recall(tmp_path) is None, "there is nothing to remember it of"
-    cluster_memory.settle(tmp_path, planned())
-    cluster_memory.mark_serving(tmp_path, ["4.1.1"], whole=True)
-    os.utime(tmp_path / "cluster.json", (1, 1))
-    cluster_memory.mark_serving(tmp_path, ["4.1.1"], whole=True)
-    assert (tmp_path / "cluster.json").stat().st_mtime == 1
-    memory = cluster_memory.recall(tmp_path)
-    assert memory is not None and memory.serving
+def test_an_orderly_stop_is_remembered_and_no_known_state_written_again(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.json"
+
+    def serve() -> None:
+        cluster_memory.mark_serving(tmp_path, [], whole=True)
+
+    def stop() -> None:
+        cluster_memory.mark_stopped(tmp_path)
+
+    def is_written(mark: Callable[[], None]) -> bool:
+        os.utime(file, (1, 1))
+        mark()
+        return file.stat().st_mtime != 1
+
+    serve()
+    stop()
+    assert not file.exists(), "there is nothing to remember it of"
+    memory = cluster_memory.settle(tmp_path, planned())
+    written = [is_written(mark) for mark in (stop, serve, serve, stop, stop)]
+    assert written == [False, True, False, True, False]
+    assert cluster_memory.recall(tmp_path) == replace(memory, served=True)
 
 
 def test_obstacles_to_the_data_are_reported_before_anything_else(tmp_path: Path) -> None:
@@ -514,53 +525,6 @@ def test_controllers_move_only_while_none_of_them_runs(tmp_path: Path) -> None:
             )
         ]
         assert problems(tmp_path, planned()) == []
-
-
-def test_brokers_that_a_plan_no_longer_has(tmp_path: Path) -> None:
-    assert cluster_memory.removed(tmp_path, planned()) == []
-    cluster_memory.settle(tmp_path, planned(brokers=5))
-    assert cluster_memory.removed(tmp_path, planned(brokers=3)) == [4, 5]
-    assert cluster_memory.removed(tmp_path, planned(brokers=5)) == []
-    for id in (4, 5):
-        (cluster_memory.node_directory(tmp_path, id) / "log" / f"t-{id}").mkdir(parents=True)
-    (cluster_memory.node_directory(tmp_path, 4) / "log" / "file-0").write_text("no folder")
-    assert [text.partition(".")[0] for text in problems(tmp_path, planned(brokers=3))] == [
-        f"broker {id} would be removed and still holds 1 replica(s): t-{id}" for id in (4, 5)
-    ]
-
-
-def test_a_cluster_that_did_not_serve_is_not_marked_again(tmp_path: Path) -> None:
-    cluster_memory.mark_stopped(tmp_path)
-    assert not (tmp_path / "cluster.json").exists()
-    cluster_memory.settle(tmp_path, planned())
-    os.utime(tmp_path / "cluster.json", (1, 1))
-    cluster_memory.mark_stopped(tmp_path)
-    assert (tmp_path / "cluster.json").stat().st_mtime == 1
-
-
-def test_a_part_of_the_cluster_does_not_make_it_serve(tmp_path: Path) -> None:
-    cluster_memory.settle(tmp_path, planned(kafka_version="4.1.1"))
-    cluster_memory.mark_serving(tmp_path, [], whole=False)
-    cluster_memory.mark_serving(tmp_path, ["4.0.0"], whole=False)
-    memory = cluster_memory.recall(tmp_path)
-    assert memory is not None and not memory.serving and memory.kafka_version == "4.1.1"
-    cluster_memory.mark_serving(tmp_path, [], whole=True)
-    cluster_memory.mark_serving(tmp_path, ["4.10.0"], whole=False)
-    memory = cluster_memory.recall(tmp_path)
-    assert memory is not None and memory.serving and memory.kafka_version == "4.10.0"
-
-
-def test_the_recorded_broker_that_holds_a_port_may_be_another_node_s(tmp_path: Path) -> None:
-    directory = tmp_path / "node-7"
-    with listening_node(directory) as child:
-        nodes.recorded(directory, Record.of(child.pid, "d"))
-        name = psutil.Process(child.pid).name()
-        (problem,) = problems(tmp_path, planned())
-    assert problem == (
-        f"listener EXTERNAL of node 1: port {PORTS['EXTERNAL']} is in use by pid {child.pid} "
-        f"({name}), which is node 7 of this cluster. Free the port, "
-        "or choose another `port` for EXTERNAL"
-    )
 
 
 def test_a_listener_whose_host_leads_nowhere_is_left_to_the_broker(tmp_path: Path) -> None:
