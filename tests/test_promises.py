@@ -30,7 +30,7 @@ PROMISES: dict[str, list[str]] = {
     ],
     "A second `make up` changes nothing, restarts nothing, and validates again": [
         "e2e/test_interrupts.py::test_up_twice_then_every_step_of_a_change_and_down",
-        "e2e/test_local_stack.py::test_a_second_update_changes_nothing",
+        "e2e/test_docker_two_hosts.py::test_a_second_update_changes_nothing",
     ],
     "writes records to every broker through every listener, and reads them back": [
         "e2e/test_spark_validation.py::test_a_healthy_cluster_passes_in_every_pair_of_listeners",

@@ -97,6 +97,7 @@ BALANCED = {"clients": OFFICE, "expose": "nlb", "deletion_protection": False, "d
 BALANCED_LISTENERS = [INTERNAL, balanced_listener("EXTERNAL", 9094, 9100)]
 
 
+@pytest.mark.combination
 def test_a_balancer_has_a_port_per_broker(stack: Stack) -> None:
     holdings, elb = stack.server.holdings(), stack.server.client("elbv2")
     stack.configure(cluster(2, listeners=BALANCED_LISTENERS, **BALANCED))

@@ -187,6 +187,7 @@ def test_a_broker_that_dies_in_the_middle(cluster: Cluster) -> None:
     assert all("refused" in str(cell.cause) for cell in report.cells if cell.broker == 2)
 
 
+@pytest.mark.combination
 def test_a_broker_that_hangs_fails_its_own_cells_only(cluster: Cluster) -> None:
     """The broker's kernel accepts connections, but the broker never answers."""
     with cluster.suspended(2):
@@ -264,6 +265,7 @@ def test_an_address_that_leads_to_two_brokers(
     assert report_without_question.notes == ()
 
 
+@pytest.mark.combination
 def test_a_path_that_loses_some_messages(shared_cluster: Cluster) -> None:
     limits = {"request": 2**20, "answer": 2**20}
     swallowed_keys: set[int] = set()

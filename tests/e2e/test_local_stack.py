@@ -123,6 +123,7 @@ def test_the_stack_is_up_validated_and_small(stack: Deployment) -> None:
     assert DOCTOR_ALONE in report.notes
 
 
+@pytest.mark.combination
 def test_a_second_update_changes_nothing(stack: Deployment) -> None:
     old_pids = stack.pids()
     output = stack.up("--refresh")
