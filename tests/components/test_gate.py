@@ -12,7 +12,8 @@ from pulumi.output import Unknown
 from pulumi.runtime import mocks
 
 from earshot.placement.local import plan_local
-from tests.components.plain_inputs import plain_inputs, secret_inputs, visible
+from tests.components import engine_double
+from tests.components.plain_inputs import secret_inputs, visible
 from tests.config.read import read_local
 from tests.doubles.gate_provider import APPROVED, outputs
 from tests.policies.calls import UNKNOWN
@@ -51,22 +52,12 @@ class Answers(mocks.Mocks):
         raise AssertionError(f"nothing is looked up: {args.token}")
 
 
-class Engine(mocks.MockMonitor):
-    """Records every registration, in order."""
+class Engine(engine_double.Engine):
+    """The engine of a program that has a gate."""
 
     def __init__(self, approved: str | None = APPROVED, preview: bool = False) -> None:
-        answers = Answers(approved)
-        super().__init__(answers)
-        self.seen: list[Any] = []
-        mocks.set_mocks(answers, "program", "s", preview, monitor=self)
-
-    def RegisterResource(self, request: Any) -> Any:
-        self.seen.append(request)
-        return super().RegisterResource(request)  # type: ignore[no-untyped-call]
-
-    def one(self, type: str) -> Any:
-        (request,) = (item for item in self.seen if item.type == type)
-        return request
+        super().__init__(Answers(approved))
+        mocks.set_mocks(self.mocks, "program", "s", preview, monitor=self)
 
     @property
     def types(self) -> list[str]:
@@ -99,14 +90,16 @@ def run(
 def test_behind_a_gate_that_approves_the_broker_is_registered(preview: bool) -> None:
     engine = run(Engine(preview=preview))
     assert engine.types == [GATE_TYPE, PROVIDER_TYPE, BROKER]
-    shown = plain_inputs(engine.one(GATE_TYPE))
+    shown = engine.one(GATE_TYPE).inputs
     assert shown.keys() == {"placement", "plan", "addresses", "containers"}
     assert (shown["placement"], shown["addresses"]) == ("local", {"1": ["::1"]})
-    asked = plain_inputs(engine.one(PROVIDER_TYPE))
+    asked = engine.one(PROVIDER_TYPE).inputs
     assert {key: asked[key] for key in shown} == shown
     assert asked["policy"] == NAMES
-    assert plain_inputs(engine.one(BROKER)) == {"gate": APPROVED}
-    assert any(urn.endswith(f"{PROVIDER_TYPE}::s") for urn in engine.one(BROKER).dependencies)
+    assert engine.one(BROKER).inputs == {"gate": APPROVED}
+    assert any(
+        urn.endswith(f"{PROVIDER_TYPE}::s") for urn in engine.one(BROKER).request.dependencies
+    )
 
 
 @pytest.mark.parametrize("answer", [None, ""])
@@ -155,7 +148,7 @@ def test_a_gate_that_is_off_is_said_to_be_and_asks_nothing(
     monkeypatch.setattr(pulumi.log, "warn", lambda text, _resource: warnings.append(text))
     engine = run(Engine(), policy=None)
     assert engine.types == [GATE_TYPE, BROKER]
-    assert plain_inputs(engine.one(BROKER)) == {"gate": OFF}
+    assert engine.one(BROKER).inputs == {"gate": OFF}
     assert warnings == ["gate: off: the advertised listeners were not checked"]
 
 
@@ -164,20 +157,20 @@ def test_containers_are_shown_alike_as_values_and_as_outputs() -> None:
     later = run(Engine(), containers={1: pulumi.Output.from_input(CONTAINER)})
     for engine in (now, later):
         for type in (GATE_TYPE, PROVIDER_TYPE):
-            assert plain_inputs(engine.one(type))["containers"] == {"1": CONTAINER}
+            assert engine.one(type).inputs["containers"] == {"1": CONTAINER}
 
 
 def test_what_a_preview_does_not_know_is_left_to_the_update() -> None:
     hidden: Any = {**CONTAINER, "name": Unknown()}  # type: ignore[no-untyped-call]
     engine = run(Engine(UNKNOWN, preview=True), containers={1: pulumi.Output.from_input(hidden)})
-    assert pulumi.contains_unknowns(plain_inputs(engine.one(BROKER), keep_unknowns=True))
+    assert pulumi.contains_unknowns(engine.one(BROKER).inputs)
 
 
 def test_variables_and_extra_properties_are_secrets() -> None:
     engine = run(Engine(), containers={1: CONTAINER}, extra={"num.io.threads": "4"})
     for type in (GATE_TYPE, PROVIDER_TYPE):
-        assert secret_inputs(engine.one(type)) == {"plan", "containers"}
-        assert "num.io.threads" not in visible(engine.one(type))
+        assert secret_inputs(engine.one(type).request) == {"plan", "containers"}
+        assert "num.io.threads" not in visible(engine.one(type).request)
 
 
 def test_the_gate_depends_on_nothing_but_its_parent() -> None:
@@ -190,5 +183,7 @@ def test_the_gate_depends_on_nothing_but_its_parent() -> None:
 
     engine = Engine()
     pulumi.runtime.test(program)()  # type: ignore[no-untyped-call]
-    assert list(engine.one(PROVIDER_TYPE).dependencies) == []
-    assert [urn.rpartition("::")[2] for urn in engine.one(GATE_TYPE).dependencies] == ["broker"]
+    assert list(engine.one(PROVIDER_TYPE).request.dependencies) == []
+    assert [urn.rpartition("::")[2] for urn in engine.one(GATE_TYPE).request.dependencies] == [
+        "broker"
+    ]
