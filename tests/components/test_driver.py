@@ -54,6 +54,12 @@ def test_a_node_that_is_ready_is_not_asked_again() -> None:
     assert (ready.times, late.times) == (1, 3)
 
 
+def test_while_one_node_is_not_ready_the_others_are_not_asked_again() -> None:
+    late, other = NodeDouble("a", *4 * ["no answer"], ""), NodeDouble("b", "no answer", "")
+    wait(late, other)
+    assert (late.times, other.times) == (5, 2)
+
+
 def test_a_node_that_ends_ends_the_wait_for_another_one() -> None:
     with pytest.raises(EarshotError, match="a: ended"):
         wait(NodeDouble("a", "", ends_after=3), NodeDouble("b", "no answer"))

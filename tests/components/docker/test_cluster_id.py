@@ -137,25 +137,15 @@ def test_an_id_that_no_data_holds_may_still_be_another(ground: Ground) -> None:
     assert ground.checked({"cluster_id": A}, configured=B) == (B, "")
 
 
-def test_an_id_is_remembered_in_a_new_folder(tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", [b"", b" \n", b"\xff\xfe"])
+def test_an_id_is_remembered_in_a_new_folder_and_a_file_without_one_ignored(
+    tmp_path: Path, content: bytes
+) -> None:
     state = tmp_path / "stacks" / "s"
+    assert own_id("s", state) is None
     for id in ("first", "second"):
         remember(state, id)
-        assert remembered(state) == own_id("s", state) == id
-        assert (state / FILE).read_text() == f"{id}\n"
-
-
-@pytest.mark.parametrize("content", [None, b"", b" \n", b"\xff\xfe"])
-def test_a_file_without_an_id_is_ignored(tmp_path: Path, content: bytes | None) -> None:
-    if content is not None:
-        (tmp_path / FILE).write_bytes(content)
-    assert remembered(tmp_path) is None
-    assert own_id("s", tmp_path) is None
-
-
-@pytest.mark.parametrize("file", ["contract.json", "report.json"])
-def test_an_earlier_release_s_id_follows_from_the_stack_s_name(tmp_path: Path, file: str) -> None:
-    (tmp_path / file).touch()
-    assert own_id("s", tmp_path) == of_stack_name("s")
-    remember(tmp_path, "kept")
-    assert own_id("s", tmp_path) == "kept"
+        (state / "report.json").touch()
+        assert own_id("s", state) == id, "although there is a file of an earlier release"
+    (state / FILE).write_bytes(content)
+    assert remembered(state) is None

@@ -31,6 +31,7 @@ from earshot.remote.archive import archive
 from earshot.validation.cluster_state import MOST_STATE_BYTES
 from earshot.validation.wire import ExchangeError
 from tests.doubles.engine_server import UPGRADED, Answer, endless, engine_server, frame
+from tests.raised import raised
 
 NUMBER = b"\0\0\0\1"
 """Of the first request on a connection, which its answer repeats."""
@@ -190,10 +191,12 @@ def test_an_answer_that_is_none_has_its_reason(
 
 
 def test_keys_that_are_lost_are_named(root: Path) -> None:
-    engine = EngineDouble(issued(root), RESPONSE)
-    (root / "security" / "node-1.pem").unlink()
-    with pytest.raises(ExchangeError, match=r"node-1\.pem: cannot be read"):
-        asked(engine, root)
+    engine, keys = EngineDouble(issued(root), RESPONSE), root / "security" / "node-1.pem"
+    keys.unlink()
+    assert str(raised(ExchangeError, asked, engine, root)) == (
+        f"{keys}: cannot be read (No such file or directory); fix: deploy the stack again: missing "
+        "files are created again"
+    )
 
 
 class TlsSocket(sockets.socket):

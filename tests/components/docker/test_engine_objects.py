@@ -6,8 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from docker.errors import DockerException
-from earshot_pulumi.docker import engine_objects, images, labels, running, volume_data
+from earshot_pulumi.docker import engine_objects, images, labels, running
 from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.engine_objects import (
     EngineContainer,
@@ -19,7 +18,6 @@ from earshot_pulumi.docker.engine_objects import (
 from earshot_pulumi.docker.preflight import EnginePreflightKind
 from earshot_pulumi.unknown_inputs import Markers
 
-from earshot.errors import EarshotError
 from earshot.listeners.cluster_id import of_stack_name
 from earshot.topology.container import PublishedPort
 from tests.components.called import Called
@@ -182,18 +180,6 @@ def test_controllers_at_hosts_that_a_preview_does_not_know_do_not_move() -> None
     assert not any("would move" in text for text in problems(unknown, objects))
 
 
-def test_what_is_left_of_removed_brokers() -> None:
-    before, target = target_stack(brokers=4), target_stack(brokers=3)
-    objects = everything(before)
-    assert volume_data.removed(target, objects) == {4: [container(before, 4), volume(before, 4)]}
-    assert volume_data.removed(before, objects) == {}
-
-
-def test_controllers_alone_hold_no_replicas() -> None:
-    before = target_stack(brokers=1, controllers={"mode": "separate", "count": 3})
-    assert volume_data.removed(ONE, everything(before)) == {}
-
-
 def test_data_that_another_cluster_has_kept_is_not_started_on() -> None:
     """A stack of this name in another checkout, or this one's state was lost."""
     target = target_stack()
@@ -297,19 +283,6 @@ def test_engines_are_looked_at_one_after_the_other(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Api, "networks", lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         engine_objects.look(Engines(), hosts)
-
-
-@pytest.mark.parametrize("reason", [DockerException("gone"), OSError("gone")])
-def test_an_engine_that_does_not_answer_is_named(
-    monkeypatch: pytest.MonkeyPatch, reason: Exception
-) -> None:
-    def refused(all: bool = False) -> None:
-        raise reason
-
-    api = SimpleNamespace(containers=refused)
-    monkeypatch.setattr(Engines, "of", lambda *_: SimpleNamespace(api=api))
-    with pytest.raises(EarshotError, match="Docker host local"):
-        engine_objects.look(Engines(), target_stack().hosts)
 
 
 def test_containers_of_a_stack_whose_data_was_kept_are_named() -> None:

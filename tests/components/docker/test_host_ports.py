@@ -15,6 +15,7 @@ from earshot.topology.container import PublishedPort
 from tests.raised import raised
 
 ELSEWHERE = SimpleNamespace(engine="tcp://elsewhere:2376", cert_path=None)
+HERE = SimpleNamespace(engine="unix:///run/docker.sock", cert_path=None)
 HEADER = "  sl  local_address rem_address   st\n"
 ANYWHERE = PublishedPort(9092, 9092, "0.0.0.0")
 LOOPBACK = PublishedPort(9092, 9092, "127.0.0.1")
@@ -78,17 +79,11 @@ def test_what_docker_holds_for_a_container_is_no_alarm(monkeypatch: pytest.Monke
 def test_this_machine_tells_whose_the_port_is(
     monkeypatch: pytest.MonkeyPatch, pid: int | None, name: str, holder: str
 ) -> None:
-    here = SimpleNamespace(engine="unix:///run/docker.sock", cert_path=None)
     monkeypatch.setattr(host_ports, "shares_network", lambda _: True)
     open_sockets = [sockets.Listening(Bound("127.0.0.1", 9092), pid, name)]
     monkeypatch.setattr(sockets, "listening", lambda: open_sockets)
-    reported = host_ports.holders(None, here, None, [LOOPBACK], [])
+    reported = host_ports.holders(None, HERE, None, [LOOPBACK], [])
     assert [str(socket) for socket in reported.values()] == [holder]
-
-
-def test_without_an_image_another_host_cannot_be_asked() -> None:
-    with pytest.raises(throwaway.CommandFailed, match="no image yet"):
-        host_ports.holders(None, ELSEWHERE, None, [LOOPBACK], [])
 
 
 def test_a_socket_on_another_port_or_address_is_not_dockers(
@@ -134,12 +129,12 @@ def test_whether_an_ipv6_socket_takes_ipv4_matters_to_it_alone() -> None:
         assert host_ports._with_ipv4(other, set()) == other
 
 
-def test_an_engine_in_another_namespace_is_asked_in_a_container(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("host", [ELSEWHERE, HERE], ids=["another host", "another namespace"])
+def test_an_engine_elsewhere_is_asked_in_a_container(
+    monkeypatch: pytest.MonkeyPatch, host: SimpleNamespace
 ) -> None:
-    here = SimpleNamespace(engine="unix:///run/docker.sock", cert_path=None)
     monkeypatch.setattr(host_ports, "shares_network", lambda _: False)
-    error = raised(throwaway.CommandFailed, host_ports.holders, None, here, None, [LOOPBACK], [])
+    error = raised(throwaway.CommandFailed, host_ports.holders, None, host, None, [LOOPBACK], [])
     assert error.object == "its ports"
     assert error.observed == "the engine has no image yet in which they could be listed"
 

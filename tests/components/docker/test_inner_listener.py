@@ -6,14 +6,13 @@ import struct
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from docker.errors import DockerException
 from earshot_pulumi.docker import engine_connection, inner_listener
-from earshot_pulumi.docker.inner_listener import InnerListener, NodeKeys, check_health
+from earshot_pulumi.docker.inner_listener import InnerListener, check_health
 
 from earshot.listeners.model import Listener
 from earshot.listeners.terms import Protocol, Scope
@@ -216,17 +215,3 @@ def test_the_health_check_runs_in_the_container(
             check_health(client, "c", at)
         assert caught.value.failure.error == failure
     assert asked == [at.health()[1:]]
-
-
-def test_a_key_store_that_is_lost_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "Pulumi.yaml").write_text("name: earshot\n")
-    monkeypatch.chdir(tmp_path)
-    root = tmp_path / ".earshot" / "stacks" / "s" / "kafka"
-    keys = NodeKeys(str(root), "node-1", "kafka-1")
-    endpoint = InnerListener("127.0.0.1", 19092, plaintext=False, keys=keys)
-    api = SimpleNamespace(inspect_container=lambda _: {"Config": {"Env": []}})
-    client: Any = SimpleNamespace(api=api)
-    assert str(raised(ExchangeError, inner_listener.state, client, "id", endpoint)) == (
-        f"{root}/security/ca.pem: cannot be read (No such file or directory); fix: deploy the "
-        "stack again: missing files are created again"
-    )

@@ -1,6 +1,7 @@
 """Steps of `make` around Pulumi: engines that answer, repairs before a refresh, removal of data."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -148,7 +149,19 @@ def repaired(state: Path, **settings: Any) -> list[str]:
     return lines
 
 
-def test_intact_containers_are_left_alone(engine: ContainerEngine, state: Path) -> None:
+@pytest.mark.parametrize("change", [
+    lambda containers: None,
+    lambda containers: containers["id-1"].update(RestartCount=7),
+    lambda containers: containers.pop("id-1"),
+], ids=["intact", "started again, and up since then", "gone: the update makes it"])  # fmt: skip
+def test_a_container_that_needs_no_repair_is_left_alone(
+    engine: ContainerEngine,
+    state: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[dict[str, Any]], object],
+) -> None:
+    monkeypatch.setattr(time, "sleep", lambda _: pytest.fail("it waited"))
+    change(engine.containers)
     assert repaired(state) == [] == engine.calls
 
 
@@ -206,14 +219,6 @@ def test_a_loop_is_stopped_until_the_update_starts_it(
     assert engine.calls == ["stop id-1 0"] and len(naps) == 3
 
 
-def test_one_that_was_started_again_and_stays_up_is_no_loop(
-    engine: ContainerEngine, state: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    engine.containers["id-1"]["RestartCount"] = 7
-    monkeypatch.setattr(time, "sleep", lambda _: pytest.fail("it waited"))
-    assert repaired(state) == [] == engine.calls
-
-
 def test_a_repair_that_fails_is_reported_and_the_others_go_on(
     engine: ContainerEngine, state: Path
 ) -> None:
@@ -253,10 +258,3 @@ def test_the_id_may_be_known_by_the_stack_file_alone(engine: ContainerEngine, st
     assert repaired(state) == [] == engine.calls
     assert len(repaired(state, cluster_id=OWN_ID)) == 1
     assert engine.calls == ["start id-1"]
-
-
-def test_a_container_that_is_gone_is_made_by_the_update(
-    engine: ContainerEngine, state: Path
-) -> None:
-    engine.containers.pop("id-1")
-    assert repaired(state) == [] == engine.calls

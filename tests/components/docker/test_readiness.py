@@ -143,21 +143,6 @@ def test_a_broker_is_ready_when_it_is_in_sync(
     ]
 
 
-@pytest.mark.usefixtures("engine")
-def test_while_one_node_is_not_ready_the_others_are_not_asked_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    asked: list[int] = []
-
-    def missing_step(driver: ContainerDriver) -> str:
-        asked.append(int(driver.name.removeprefix("kafka-")))
-        return "not listening yet" if len(asked) < 6 else ""
-
-    monkeypatch.setattr(ContainerDriver, "_node_lacks", missing_step)
-    wait(ALL[0], ALL[1])
-    assert asked == [1, 2, 1, 1, 1, 1, 2]
-
-
 def test_a_broker_that_does_not_know_itself_is_not_ready(brokers: Brokers) -> None:
     brokers.answer(ClusterState((1, 3), ()))
     with pytest.raises(EarshotError, match="does not list itself among the brokers"):

@@ -14,7 +14,6 @@ from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.engine_objects import EngineObjects, TargetStack
 from earshot_pulumi.docker.running import RunningNode, client_problems, link_problems
 
-from earshot.errors import EarshotError
 from earshot.listeners.properties import read_environment
 from tests.components.docker.conftest import Connect
 from tests.components.docker.container_engine import node_container
@@ -149,6 +148,7 @@ def test_a_broker_that_goes_itself_and_foreign_settings_are_left_alone(connect: 
 RENAMED = [{"name": "BROKERS", "port": 19092, "scopes": "internal"}]
 BOTH = [INTERNAL, {"name": "BROKERS", "port": 29093, "scopes": "internal"}]
 ONE = [INTERNAL]
+TLS = [{**INTERNAL, "protocol": "SSL"}]
 
 
 def connect_with_environments(connect: Connect, target: TargetStack) -> None:
@@ -181,19 +181,19 @@ def change_message(
     return "\n".join(link_messages(after, *containers))
 
 
-def test_a_renamed_inter_broker_listener_is_refused_with_the_way(connect: Connect) -> None:
-    message = change_message(connect, target_stack(listeners=ONE), target_stack(listeners=RENAMED))
-    assert "would change from INTERNAL (PLAINTEXT) to BROKERS (PLAINTEXT)" in message
+@pytest.mark.parametrize(
+    ("listeners", "link"), [(RENAMED, "BROKERS (PLAINTEXT)"), (TLS, "INTERNAL (SSL)")]
+)
+def test_another_link_between_brokers_is_refused_with_the_way(
+    connect: Connect, listeners: list[dict[str, Any]], link: str
+) -> None:
+    before, after = target_stack(listeners=ONE), target_stack(listeners=listeners)
+    message = change_message(connect, before, after)
+    assert f"would change from INTERNAL (PLAINTEXT) to {link}" in message
     assert message.endswith(
         "Run the same command once with the current listeners, so that they are recorded, and then "
         "with these; or stop the cluster first (`pulumi destroy`; data is kept)"
     )
-
-
-def test_another_protocol_is_refused(connect: Connect) -> None:
-    tls = target_stack(listeners=[{**ONE[0], "protocol": "SSL"}])
-    message = change_message(connect, target_stack(listeners=ONE), tls)
-    assert "would change from INTERNAL (PLAINTEXT) to INTERNAL (SSL)" in message
 
 
 def test_a_listener_is_renamed_in_steps(connect: Connect) -> None:
@@ -220,18 +220,6 @@ def test_only_running_containers_of_the_stack_prevent_a_change(
     )
 
 
-@pytest.mark.parametrize("reason", [DockerException("stopped"), OSError("stopped")])
-def test_an_engine_that_fails_is_named(connect: Connect, reason: Exception) -> None:
-    def inspect(id: str) -> None:
-        raise reason
-
-    client = SimpleNamespace(api=SimpleNamespace(inspect_container=inspect))
-    connect(client)
-    target = target_stack(brokers=1)
-    with pytest.raises(EarshotError, match="Docker host local"):
-        link_messages(target, container(target, 1))
-
-
 def test_containers_that_do_not_count_leave_the_others_to_be_checked(connect: Connect) -> None:
     before, after = target_stack(listeners=ONE), target_stack(listeners=RENAMED)
     connect_with_environments(connect, before)
@@ -248,7 +236,6 @@ def test_containers_that_do_not_count_leave_the_others_to_be_checked(connect: Co
     assert link_messages(after, replace(first, id="bare")) == []
 
 
-TLS = [{**ONE[0], "protocol": "SSL"}]
 SSL_CONTROLLERS = {"mode": "separate", "count": 3, "protocol": "SSL"}
 
 

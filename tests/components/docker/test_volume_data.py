@@ -324,14 +324,16 @@ def test_each_volume_that_cannot_be_read_is_named(monkeypatch: pytest.MonkeyPatc
     ]
 
 
-def test_leftovers_of_others_are_no_brokers_of_the_stack() -> None:
+def test_what_is_left_of_removed_brokers() -> None:
     before, target = target_stack(brokers=2), target_stack(brokers=1)
+    own = {2: [container(before, 2), volume(before, 2)]}
+    assert volume_data.removed(target, everything(before)) == own
+    assert volume_data.removed(before, everything(before)) == {}
     theirs = container(before, 2, labels={**container(before, 2).labels, labels.DEPLOYMENT: "x"})
     foreign = volume(before, 2, labels={**volume(before, 2).labels, labels.STACK: "other"})
     assert volume_data.removed(target, EngineObjects((theirs,), (foreign,))) == {}
-    assert volume_data.removed(target, EngineObjects((), (volume(before, 2),))) == {
-        2: [volume(before, 2)]
-    }
+    controllers = target_stack(brokers=1, controllers={"mode": "separate", "count": 3})
+    assert volume_data.removed(target, everything(controllers)) == {}, "they hold no replicas"
 
 
 def moved_problems(
