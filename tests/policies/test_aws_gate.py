@@ -1,6 +1,5 @@
 """The pack on the gate of instances: what the stack declares, and what stops it."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,8 +7,7 @@ from earshot_pulumi.gate import GATE_TYPE
 
 from earshot.config.aws import AwsSpec
 from earshot.facts.cloud import Cloud
-from earshot.names.aws import VpcDns
-from earshot.placement.aws import AwsPlan, ProvisionedNames, node_user_data, plan_aws
+from earshot.placement.aws import AwsPlan, node_user_data, plan_aws
 from earshot.sources.stack_resources import INSTANCE
 from tests.config.aws_documents import OWN_ZONE, TWO_LISTENERS, read_aws
 from tests.placement.test_aws import given
@@ -59,55 +57,6 @@ def test_a_name_not_known_yet_is_reported_as_that_alone() -> None:
         "  fix: nothing yet: the update checks it\n"
         "  source: https://kafka.apache.org/documentation/#brokerconfigs_advertised.listeners"
     ) in found["not-known-yet"]
-
-
-def test_a_private_name_for_external_clients_is_stopped() -> None:
-    listeners = [
-        TWO_LISTENERS["listeners"][0],
-        {
-            **TWO_LISTENERS["listeners"][1],
-            "advertised": {"1": "ip-10-0-0-10.eu-central-1.compute.internal"},
-        },
-    ]
-    found = checked(made(read_aws(**{**TWO_LISTENERS, "listeners": listeners})))
-    assert "broker 1, listener EXTERNAL (scope external)" in found["kl011"][0]
-
-
-def test_a_public_name_without_the_vpcs_attribute_is_stopped() -> None:
-    found = checked(made(read_aws(**TWO_LISTENERS), dns=VpcDns(support=True, hostnames=False)))
-    assert any("listener EXTERNAL" in text for text in found["kl011"])
-
-
-def test_a_public_name_without_an_elastic_ip_is_stopped() -> None:
-    spec = read_aws(brokers=1, **TWO_LISTENERS)
-    lent = {id: replace(item, public_address=None) for id, item in given(spec).items()}
-    found = checked(plan_aws(spec, lent))
-    assert headline(found["kl009"][0]) == (
-        "broker 1, listener EXTERNAL (scope external): advertises "
-        "ec2-198-51-100-10.eu-central-1.compute.amazonaws.com, which is 198.51.100.10, and "
-        "broker 1 has no Elastic IP [KL009]"
-    )
-
-
-def test_own_names_without_a_public_record_are_stopped() -> None:
-    spec = read_aws(brokers=1, **TWO_LISTENERS, **OWN_ZONE)
-    (item,) = given(spec).values()
-    other = ProvisionedNames(
-        item.private_name, item.private_address, "b.other.example", "198.51.100.9"
-    )
-    documents = gate(plan_aws(spec, {1: other}))
-    documents["cloud"]["declared"] = [
-        entry for entry in documents["cloud"]["declared"] if entry["scope"] != "external"
-    ]
-    found = Pack(SILENT_RESOLVERS).analyze(GATE_TYPE, documents)
-    assert "b.other.example" in found["kl011"][0]
-
-
-def test_two_brokers_on_one_name_are_stopped() -> None:
-    spec = read_aws(brokers=2, **TWO_LISTENERS)
-    twice = given(spec)
-    found = checked(plan_aws(spec, {1: twice[1], 2: twice[1]}))
-    assert "kl004" in found
 
 
 @pytest.mark.parametrize("settings", [{}, TWO_LISTENERS, {**TWO_LISTENERS, **OWN_ZONE}])

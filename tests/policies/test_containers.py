@@ -489,30 +489,6 @@ def test_the_gate_of_our_own_containers_passes_and_so_do_they(mode: str) -> None
         assert findings == {}
 
 
-def test_the_gate_stops_for_ports_that_disagree() -> None:
-    findings = Pack().analyze(GATE_TYPE, gate(docker_plan(), ports=[]))
-    assert mandatory(findings) == {"kl006"}
-    assert headline(findings["kl006"][0]) == (
-        "container kafka-1, broker 1, listener HOST (scope host): advertises localhost:9092, "
-        "and the container publishes no port for 9092 [KL006]"
-    )
-
-
-def test_the_gate_stops_for_what_the_image_refuses() -> None:
-    docker = docker_plan(controllers={"mode": "separate", "count": 1})
-    (controller,) = (id for id in docker.containers if not docker.plan.node(id).is_broker)
-    props = gate(docker)
-    props["containers"][str(controller)]["envs"].append(
-        "KAFKA_ADVERTISED_LISTENERS=CONTROLLER://c:1"
-    )
-    findings = Pack().analyze(GATE_TYPE, props)
-    assert mandatory(findings) == {"kl014"}
-    assert headline(findings["kl014"][0]) == (
-        "container controller-10001, broker 10001: is a controller only and sets "
-        "KAFKA_ADVERTISED_LISTENERS: the image exits [KL014]"
-    )
-
-
 def test_inputs_of_the_gate_that_are_not_known_yet_are_said() -> None:
     findings = Pack().analyze(GATE_TYPE, gate(docker_plan(), ports=UNKNOWN_LIST))
     assert mandatory(findings) == set()

@@ -26,7 +26,6 @@ from earshot.placement.plan import NodeNames, plan
 from earshot.rules.evaluate import RULES
 from earshot.rules.rule import Rule
 from tests.config.read import read_local
-from tests.doubles.dns_server import dns_server
 from tests.policies.calls import UNKNOWN, Pack
 from tests.policies.programs import Program
 from toolchain.paths import POLICIES
@@ -54,30 +53,6 @@ def test_a_good_plan_passes_every_policy_and_an_address_elsewhere_does_not() -> 
     assert "kl003" in Pack().analyze(GATE_TYPE, gate(planned("0.0.0.0")))
     assert "kl012" in Pack().analyze(GATE_TYPE, gate(planned("192.0.2.9")))
     assert Pack().analyze("aws:s3/bucket:Bucket", {"bucket": "b"}) == {}
-
-
-def test_a_name_that_does_not_resolve_is_reported_by_its_rule_alone() -> None:
-    findings = Pack().analyze(GATE_TYPE, gate(planned("nope.invalid")))
-    assert list(findings) == ["kl011"]
-    (reported,) = findings["kl011"]
-    assert reported.startswith("brokers 1 to 3, listener EXTERNAL (scope host): nope.invalid ")
-    assert "[KL011]" in reported
-
-
-def test_a_name_that_one_of_two_servers_knows_passes_and_the_other_is_named() -> None:
-    with dns_server({}) as office, dns_server({"kafka.vpn.example": ("127.0.0.1",)}) as vpn:
-        config = {"resolvers": {"host": [office, vpn]}}
-        findings = Pack(config).analyze(GATE_TYPE, gate(planned("kafka.vpn.example")))
-        unknown = Pack(config).analyze(GATE_TYPE, gate(planned("kafka.vpn.invalid")))
-    assert list(findings) == ["advice"]
-    assert (
-        f"kafka.vpn.example is not resolved by every DNS server: {office}: nxdomain"
-        in (findings["advice"][0])
-    )
-    assert (
-        f"does not resolve at {office}, {vpn}: nxdomain (the name does not exist)"
-        in (unknown["kl011"][0])
-    )
 
 
 def test_a_certificate_for_other_names_is_reported_with_its_rule() -> None:
