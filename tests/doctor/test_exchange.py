@@ -484,6 +484,8 @@ def test_an_error_after_the_small_record_is_reported(
 
 
 def test_reading_that_a_quota_delays_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor does what the client is told of its group, which it does not use."""
+
     class Delayed(LatecomerDouble):
         def __init__(self, values: dict[str, Any]) -> None:
             super().__init__(values)
@@ -499,13 +501,6 @@ def test_reading_that_a_quota_delays_proves_nothing(monkeypatch: pytest.MonkeyPa
         ),
         1: Failure("timeout", late),
     }
-
-
-def test_the_consumers_group_keeps_no_record_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange, "Consumer", LatecomerDouble)
-    place = (Address("b", 9092), SentRecord(0, 0, 1.0, 0))
-    back = dict(exchange.consume({}, "t", [place], RUN, Deadline(0.1)))
-    assert back == {0: Failure("timeout", "the record did not come back in time")}
 
 
 def test_a_time_out_tells_what_the_client_ran_into_at_that_broker_alone() -> None:
