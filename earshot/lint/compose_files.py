@@ -30,6 +30,7 @@ from earshot.yaml_reading.document import repeated_keys
 from earshot.yaml_reading.tags import Keys
 
 NOT_COMPOSE = ("is not a Compose file",)
+_MENTIONS_BROKER = re.compile("kafka|redpanda", re.IGNORECASE)
 _REDPANDA_KEY = re.compile(r"^\ufeff?redpanda:", re.MULTILINE)
 
 
@@ -55,7 +56,8 @@ def check_compose(
     has_msk_client = ".amazonaws.com" in text and uses_msk(services)
     may_fail = has_broker or has_msk_client or bootstraps_alone(services)
     findings = mistakes(services) if may_fail else ()
-    hidden = () if compose.has_unique_keys else tuple(_hidden(text, file_name))
+    may_hide = not compose.has_unique_keys and _MENTIONS_BROKER.search(text)
+    hidden = tuple(_hidden(text, file_name)) if may_hide else ()
     if not (findings or hidden or has_broker or has_msk_client):
         no_broker = "no service of it is known to run a Kafka broker"
         reasons = (*_unknown_images(services), *_not_included(compose), no_broker)

@@ -184,6 +184,8 @@ def _services(root: yaml.Node | None) -> dict[str, tuple[yaml.Node, yaml.Node]]:
     top_level = dict(pairs(root))
     services = dict(pairs(top_level["services"][1] if "services" in top_level else root))
     by_name = dict(services)
+    if "services" in top_level:
+        by_name[""] = top_level["services"]  # of a finding about all services
     for key, section in services.values():  # findings may use the container's name
         container_name = dict(pairs(section)).get("container_name")
         if container_name is not None:

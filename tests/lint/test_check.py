@@ -369,6 +369,7 @@ pieces = st.sampled_from(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(pieces, max_size=20).map("".join) | st.text(max_size=40), st.booleans())
+@example("services:\nservices:\n  kafka:\n", True)
 @example("!x services:\n    image: confluentinc/cp-kafka:7.6.0\n", True)
 @example("!x services:\n" + "    image: confluentinc/cp-kafka:7.6.0\n" * 2, True)
 def test_any_text_is_checked_or_refused_in_one_clear_error(

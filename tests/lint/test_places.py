@@ -66,7 +66,7 @@ def place(container: str, *inputs: str, text: str = TEXT) -> tuple[int, int]:
         ("bare", ("listeners",), (16, 3)),
         ("bare", ("image",), (16, 10)),
         ("nobody", ("image",), (0, 0)),
-        ("", ("image",), (0, 0)),
+        ("", ("image",), (3, 1)),  # of all services
     ],
 )
 def test_a_place_in_a_compose_file(
