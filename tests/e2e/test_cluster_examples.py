@@ -55,6 +55,7 @@ def topics_at(bootstrap: str) -> set[str]:
     return set(AdminClient({"bootstrap.servers": bootstrap}).list_topics(timeout=20).topics)
 
 
+@pytest.mark.combination
 def test_two_clusters_in_one_program(local: project.Project) -> None:
     orders_port, audit_port, new_audit_port = free_ports(9)[::3]
     prepare(local, "two-clusters", orders=orders_port, audit=audit_port)
