@@ -21,7 +21,7 @@ from earshot.certificates.target import TargetCertificates
 from earshot.config.security import SecuritySpec
 from earshot.files import cache
 from earshot.listeners.model import ClusterPlan, Node
-from earshot.listeners.security import FOLDER, NODE, VALIDATOR, VALIDATOR_FILE, node_name
+from earshot.listeners.security import FOLDER, NODE, VALIDATOR, VALIDATOR_FILE, node_id, node_name
 from earshot.listeners.terms import Mechanism
 from earshot.placement.secured import files_of, unit_of
 from earshot_pulumi.file_access import writing
@@ -154,7 +154,7 @@ def store_of(props: Properties) -> Store:
 
 
 def _target(props: Properties, passwords: Mapping[str, str]) -> TargetCertificates:
-    ids = [int(name.rpartition("-")[2]) for name in props["hosts"]]
+    ids = [node_id(name) for name in props["hosts"]]
     files = props.get("files")
     own_certificates = read_certificates(Files(**files), ids) if files else NodeCertificates({}, "")
     private_ca = props.get("private_ca") or ""

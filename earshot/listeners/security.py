@@ -111,6 +111,11 @@ def node_name(node: int) -> str:
     return f"node-{node}"
 
 
+def node_id(name: str) -> int:
+    """The id of the node with the key store ``name``."""
+    return int(name.rpartition("-")[2])
+
+
 def security_settings(plan: ClusterPlan, node: Node) -> dict[str, str]:
     """The settings of ``node`` for TLS, logins and permissions; none where nothing is secured."""
     security = plan.security

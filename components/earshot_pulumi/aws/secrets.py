@@ -14,7 +14,7 @@ from earshot.certificates.client import client_properties
 from earshot.certificates.store import Store
 from earshot.errors import EarshotError
 from earshot.listeners.properties import read_properties
-from earshot.listeners.security import VALIDATOR
+from earshot.listeners.security import VALIDATOR, node_id
 from earshot.listeners.terms import Mechanism, read_mechanisms
 from earshot.placement import aws_secrets
 from earshot.placement.aws_secrets import COPY_PARAMETER, VALIDATOR_PARAMETER, secret_parameter
@@ -218,12 +218,8 @@ def _check_ends(olds: Properties, news: Properties) -> None:
     renewal would stop nodes that could not come back."""
     if news.get("between_nodes") is not True:
         return
-    folder, paths = store_of(news).folder, {_id(name): f"{name}.pem" for name in news["hosts"]}
-    issued_ids = [_id(name) for name in olds.get("certificates") or () if name in news["hosts"]]
+    folder, paths = store_of(news).folder, {node_id(name): f"{name}.pem" for name in news["hosts"]}
+    issued_ids = [node_id(name) for name in olds.get("certificates") or () if name in news["hosts"]]
     ends_by_id = expired({id: end_of(str(folder / paths[id])) for id in issued_ids})
     for problem in problems(ends_by_id, can_go_first=[*ends_by_id] == [min(paths)]):
         raise EarshotError("nothing was changed", observed=problem)
-
-
-def _id(name: str) -> int:
-    return int(name.rpartition("-")[2])

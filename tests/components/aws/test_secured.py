@@ -98,8 +98,9 @@ def test_each_role_may_read_the_secrets_of_its_own_instance_alone(folder: Path) 
 
 
 def test_certificates_are_for_what_each_node_advertises(folder: Path) -> None:
-    hosts = secured(folder).one(CERTIFICATES).inputs["hosts"]
-    assert hosts == {
+    inputs_of_certificates = secured(folder).one(CERTIFICATES).inputs
+    assert inputs_of_certificates["between_nodes"] is True
+    assert inputs_of_certificates["hosts"] == {
         "node-1": ["ip-10-0-0-11.eu-central-1.compute.internal",
                    "ec2-198-51-100-11.eu-central-1.compute.amazonaws.com"],
         "node-2": ["ip-10-0-0-12.eu-central-1.compute.internal",
