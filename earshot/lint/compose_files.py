@@ -56,14 +56,13 @@ def check_compose(
     has_msk_client = ".amazonaws.com" in text and uses_msk(services)
     may_fail = has_broker or has_msk_client or bootstraps_alone(services)
     findings = mistakes(services) if may_fail else ()
-    may_hide = not compose.has_unique_keys and _MENTIONS_BROKER.search(text)
-    hidden = tuple(_hidden(text, file_name)) if may_hide else ()
-    if not (findings or hidden or has_broker or has_msk_client):
+    repeated = () if compose.has_unique_keys else _repeated(text, file_name)
+    may_hide_broker = any(map(_hides_service, repeated)) and _MENTIONS_BROKER.search(text)
+    if not (findings or may_hide_broker or has_broker or has_msk_client):
         no_broker = "no service of it is known to run a Kafka broker"
         reasons = (*_unknown_images(services), *_not_included(compose), no_broker)
         return FileReport(file_name, "", unchecked=reasons)
-    if not compose.has_unique_keys:
-        findings = (*(hidden or _repeated(text, file_name)), *findings)
+    findings = (*map(_repeated_key, repeated[:1]), *findings)
     findings = (*_misspelt(compose, services), *findings)
     unchecked = [*_unknown_values(compose), *_not_included(compose), *_unknown_images(services)]
     included = [(content, str(file.parent / path)) for content, path in compose.included]
@@ -144,12 +143,16 @@ def _with_ports_of_siblings(services: Sequence[Service], file: Path) -> tuple[Se
     )
 
 
-def _repeated(text: str, file_name: str) -> Iterator[Finding]:
-    """A finding for the first key below `services` that occurs twice: Compose refuses the file."""
-    for path in repeated_keys(text, file_name):
-        if path[0] == "services" and len(path) > 1:
-            yield _repeated_key(path)
-            return
+def _repeated(text: str, file_name: str) -> Sequence[Keys]:
+    """The paths of `services` and of keys below it that occur twice, so that Compose refuses the
+    file. Those that hide services are first."""
+    paths = (path for path in repeated_keys(text, file_name) if path[0] == "services")
+    return sorted(paths, key=lambda path: not _hides_service(path))
+
+
+def _hides_service(path: Keys) -> bool:
+    """Whether the first of two keys at ``path`` is a service, or all of them."""
+    return len(path) <= 2
 
 
 def _repeated_key(path: Keys) -> Finding:
@@ -163,14 +166,6 @@ def _repeated_key(path: Keys) -> Finding:
         inputs=(path[-1],),
         source="https://docs.docker.com/reference/compose-file/",
     )
-
-
-def _hidden(text: str, file_name: str) -> Iterator[Finding]:
-    """A finding if services may be hidden: `services`, or one of them, occurs twice."""
-    for path in repeated_keys(text, file_name):
-        if path == ("services",) or (path[0] == "services" and len(path) == 2):
-            yield _repeated_key(path)
-            return
 
 
 def _misspelt(compose: Compose, services: Sequence[Service]) -> Iterator[Finding]:
