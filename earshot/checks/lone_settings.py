@@ -17,7 +17,7 @@ from earshot.checks.deployment import advice_on_services, advice_on_settings, pr
 from earshot.facts.settings import NEWEST, BrokerSettings, is_broker_configuration
 from earshot.listeners.properties import malformed_keys, read_properties
 from earshot.rules import kl002_kafka
-from earshot.rules.kl014_misspelt import MisspeltVariable, misspelt_properties
+from earshot.rules.kl014_misspelt import MisspeltName, misspelt_properties
 from earshot.rules.rule import Finding, Severity
 from earshot.sources.open_listeners import open_listeners, open_values
 from earshot.sources.service import Service, brokers_among
@@ -114,14 +114,14 @@ def mistakes_in_values(
     return (*kl002_kafka.unusable(settings.read()), *map(_misspelt, misspelt[:1]))
 
 
-def _misspelt(variable: MisspeltVariable) -> Finding:
-    name = variable.name if variable.name.isascii() else ascii(variable.name)
+def _misspelt(key: MisspeltName) -> Finding:
+    name = key.name if key.name.isascii() else ascii(key.name)
     return kl002_kafka.RULE.finding(
         f"sets {name}: Kafka has no such property, and takes no notice of it",
-        variable.intended,
-        remedy=f"rename it to {variable.intended}",
+        key.intended,
+        remedy=f"rename it to {key.intended}",
         severity=Severity.WARNING,
-        inputs=(variable.name,),
+        inputs=(key.name,),
     )
 
 

@@ -64,14 +64,14 @@ def main(arguments: Sequence[str]) -> int:
 
 def _path(text: str) -> Path:
     remedy = "check the variable of the path; the current folder is ."
-    return Path(_given(text, "path", "the path of a file or a folder", remedy))
+    return Path(_not_empty(text, "path", "the path of a file or a folder", remedy))
 
 
-def _name(text: str) -> str:
-    return _given(text, "value", "a name or a release", "check the variable of the option")
+def _value(text: str) -> str:
+    return _not_empty(text, "value", "a name or a release", "check the variable of the option")
 
 
-def _given(text: str, what: str, allowed: str, remedy: str) -> str:
+def _not_empty(text: str, what: str, allowed: str, remedy: str) -> str:
     """``text``, unless it is empty as a shell's variable that is not set: that would be the current
     folder, or leave the option out."""
     if not text:
@@ -97,12 +97,12 @@ def parser() -> argparse.ArgumentParser:
     # fmt: off
     several("-f", "--file", metavar="FILE", type=_path, dest="together",
         help="a Compose file; each is merged into those before it, as by 'docker compose -f'")
-    several("--profile", metavar="NAME", dest="profiles", type=_name,
+    several("--profile", metavar="NAME", dest="profiles", type=_value,
         help="only services of this profile (and those without a profile); may be repeated")
     add("--skip-unrelated", action="store_true",
         help="treat named files like files in a folder: files that cannot be judged are "
         "counted, and do not cause exit code 3")
-    add("--kafka-version", metavar="X.Y", type=_name,
+    add("--kafka-version", metavar="X.Y", type=_value,
         help="Kafka's release, for files that do not show it")
     add("--format", choices=[str(choice) for choice in LintFormat],
         help="default: text, or the format for the suffix of --output")
@@ -118,7 +118,7 @@ def parser() -> argparse.ArgumentParser:
     several("-o", "--output", metavar="FILE", type=_path,
         help="also write the result to this file (.txt, .json, .sarif, .xml, .md; - is stdout); "
         "may be repeated")
-    add("--explain", metavar="CLIENT", type=_name,
+    add("--explain", metavar="CLIENT", type=_value,
         help="print only the walk of this service of a Compose file to its brokers, hop by hop "
         "('host': of clients on the machine); ends with 0 for yes, 1 for no, 3 for unknown")
     add("--force", action="store_true",

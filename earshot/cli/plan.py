@@ -153,9 +153,10 @@ def findings_text(result: CheckResult, terminal: Terminal, config: PolicyConfig)
     blocks = []
     for title, items in (("error", errors), ("warning", warnings), ("not known yet", unknown)):
         blocks += [f"{terminal.bold(title)}: {group}" for group in grouped(items)]
-    blocks += [terminal.field("note", remark, len("note")) for remark in config.remarks(result)]
+    remarks = config.remarks(result)
+    blocks += [terminal.field("note", remark, len("note")) for remark in remarks]
     if not errors and not warnings:
-        nothing_else = unknown or len(config.remarks(result)) > len(result.remarks)
+        nothing_else = unknown or len(remarks) > len(result.remarks)
         blocks.append(f"rules: nothing {'else ' if nothing_else else ''}found")
     return "\n\n".join(blocks) + "\n"
 

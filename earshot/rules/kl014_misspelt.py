@@ -37,7 +37,7 @@ _MIXED_UP = {"security.inter.broker.listener.name": "inter.broker.listener.name"
 _NEAR = 0.85
 
 
-class MisspeltVariable(NamedTuple):
+class MisspeltName(NamedTuple):
     """A variable with the property that it sets, and the intended variable and property."""
 
     name: str
@@ -71,7 +71,7 @@ class MisspeltVariable(NamedTuple):
         )
 
 
-def misspelt_variables(container: Container) -> Iterator[MisspeltVariable]:
+def misspelt_variables(container: Container) -> Iterator[MisspeltName]:
     """The misspelt variables of a broker's container whose intended property is not set.
 
     Empty for an unknown image, whose script may have any variables.
@@ -83,16 +83,16 @@ def misspelt_variables(container: Container) -> Iterator[MisspeltVariable]:
     for name, key in keys.items():
         meant = _property_of_other_image(family, name, key) or _nearest_property(key)
         if meant and meant not in keys.values():
-            yield MisspeltVariable(name, key, variable_of(family, meant), meant)
+            yield MisspeltName(name, key, variable_of(family, meant), meant)
 
 
-def misspelt_properties(values: Mapping[str, str]) -> Iterator[MisspeltVariable]:
+def misspelt_properties(values: Mapping[str, str]) -> Iterator[MisspeltName]:
     """The misspelt keys of a broker's properties file whose intended property is not set."""
     for key in values:
         plain = re.sub(r"[^a-z0-9]+", ".", key.lower().removeprefix("kafka_")).strip(".")
         meant = plain if plain in _PROPERTIES else _nearest_property(key)
         if meant and meant not in values:
-            yield MisspeltVariable(key, key, meant, meant)
+            yield MisspeltName(key, key, meant, meant)
 
 
 def _property_of_other_image(family: Family, name: str, key: str) -> str:

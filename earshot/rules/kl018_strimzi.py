@@ -105,9 +105,9 @@ def _refused(
 
 
 def _terms(listener: StrimziListener) -> Iterator[Finding]:
+    """Checks name, port and type."""
     from earshot.facts.strimzi import TYPES
 
-    """Checks name, port and type."""
     name, port, type = listener.name, listener.port, listener.type
     if name and not _NAME.fullmatch(name):
         observed = f"is called {name}; Strimzi refuses the resource"

@@ -78,6 +78,7 @@ _TOOL = re.compile(
 )
 _WORKER_PROTOCOL = "CONNECT_SECURITY_PROTOCOL"
 _OF_CONNECT = ("CONNECT_BOOTSTRAP_SERVERS", "BOOTSTRAP_SERVERS")
+_PORT_NUMBER = re.compile(r"[0-9]{2,5}", re.ASCII)
 _Row = tuple[re.Pattern[str], re.Pattern[str], str]
 
 
@@ -103,9 +104,6 @@ _PROTOCOLS: tuple[_Row, ...] = (
     _confluent("cp-kafka-rest", "KAFKA_REST_", "CLIENT_"),
 )
 """By image: the variable of its addresses, and that of its security protocol."""
-
-
-_PORT_NUMBER = re.compile(r"[0-9]{2,5}", re.ASCII)
 
 
 def is_client_setting(name: str) -> bool:

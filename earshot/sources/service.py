@@ -49,8 +49,15 @@ BASE_FILE = "the file that it is laid over"
 _AS_GIVEN = (Family.APACHE, Family.CONFLUENT, Family.WURSTMEISTER)
 """Images that add no listeners, roles or protocols to the given settings."""
 UNREAD = {
-    *("env_file", "extends", "variables", BASE_FILE, "env", "envFrom", PLACEHOLDER, MOUNTED),
+    BASE_FILE,
+    MOUNTED,
+    PLACEHOLDER,
+    "env",
+    "envFrom",
+    "env_file",
+    "extends",
     "options",
+    "variables",
 }
 """Values of `Container.unknown` that may set further variables."""
 _INJECTED = ("/bitnami/kafka/config", "/opt/bitnami/kafka", "/docker-entrypoint-initdb.d")

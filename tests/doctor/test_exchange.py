@@ -484,7 +484,7 @@ def test_an_error_after_the_small_record_is_reported(
 
 
 def test_reading_that_a_quota_delays_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor does what the client is told of its group, which it does not use."""
+    """The double also reports an error about its group, which the client does not use."""
 
     class Delayed(LatecomerDouble):
         def __init__(self, values: dict[str, Any]) -> None:
