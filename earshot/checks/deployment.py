@@ -273,8 +273,8 @@ def advice_on_settings(settings: BrokerSettings) -> tuple[Finding, ...]:
 def advice_on_services(
     services: Sequence[Service], reported: Iterable[Finding] = (), excluded: Iterable[str] = ()
 ) -> tuple[Finding, ...]:
-    """The most important advice on the brokers among ``services``, without those in ``but`` and
-    those with a ``reported`` finding."""
+    """The most important advice on the brokers among ``services``, without those that are
+    ``excluded`` and those with a ``reported`` finding."""
     containers = {finding.container for finding in reported} | set(excluded)
     all_containers = [service.container for service in services]
     advice: list[Finding] = []

@@ -104,7 +104,7 @@ class AddressSpec(Frozen):
         return (self.pattern or "").replace(ID, str(id))
 
     def ports(self, ids: Sequence[int]) -> dict[int, str]:
-        """The ports of ``host`` with strategy port, each with its purpose."""
+        """The ports of `host` with strategy port, each with its purpose."""
         owners = {self.port_of(id): f"broker {id}" for id in ids}
         if self.bootstrap_port is not None:
             owners[self.bootstrap_port] = "the bootstrap"

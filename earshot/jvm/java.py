@@ -28,7 +28,7 @@ INSTALL = """install one of:
 
 @dataclass(frozen=True)
 class Java:
-    """A Java runtime: its home directory, its ``java`` command and its version, such as 17.0.15."""
+    """A Java runtime: its home directory, its `java` command and its version, such as 17.0.15."""
 
     home: Path
     executable: Path

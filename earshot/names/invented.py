@@ -42,7 +42,7 @@ class DoubtedResolver:
         return self._resolver.label
 
     def resolve(self, name: str, seconds: float) -> Lookup:
-        """The result of ``resolver`` without invented addresses."""
+        """The resolver's result without invented addresses."""
         start = time.monotonic()
         lookup = self._resolver.resolve(name, seconds)
         if not lookup.ok:

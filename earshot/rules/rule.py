@@ -222,7 +222,7 @@ class Rule:
     """The rule reports hosts that are not known yet."""
 
     def findings(self, facts: ClusterFacts) -> Iterator[Finding]:
-        """The findings about ``facts``, which contain the facts that it ``needs``."""
+        """The findings about ``facts``, which contain the facts that it needs (`needs`)."""
         if self.reads_hosts:
             yield from self.pending(facts)
         if self.check is not None:

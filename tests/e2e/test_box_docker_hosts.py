@@ -69,7 +69,7 @@ class Hosts:
         return path
 
     def docker(self, host_name: str, *arguments: str, certificates: Path | None = None) -> Any:
-        """Docker's command line at the engine of ``host``."""
+        """Docker's command line at the engine of ``host_name``."""
         host_outputs = {
             host_output["name"]: host_output for host_output in self.project.outputs()["hosts"]
         }

@@ -225,7 +225,7 @@ class Kubelet:
         hostname: str,
         values: Mapping[str, str],
     ) -> subprocess.Popen[bytes]:
-        """A process in ``namespace`` that greets as ``called``; ``folder`` has its names."""
+        """A process in ``namespace`` that greets as ``process_name``; ``folder`` has its names."""
         resolver, hosts = folder / "resolv.conf", folder / "hosts"
         mounts = {
             resolver if resolver.exists() else self.folder / "node.conf": "/etc/resolv.conf",

@@ -246,7 +246,7 @@ def _negated(test: ast.expr) -> Iterator[tuple[str, ast.AST, str]]:
 def _conditions_dropped(
     node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp,
 ) -> Iterator[tuple[str, ast.AST, str]]:
-    """Each ``if`` of a comprehension made true; an ``and`` in it is met with below."""
+    """Each `if` of a comprehension made true; an `and` in it is another mistake."""
     for generator in node.generators:
         for condition in generator.ifs:
             yield "filter dropped", condition, "True"

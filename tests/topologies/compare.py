@@ -192,7 +192,7 @@ def _resolved(
     resolution: Resolution | UnresolvedName | Unknown,
     probe: ProbeResult,
 ) -> bool | None:
-    """True if the resolved addresses are those of ``meant``; None if that is not known."""
+    """True if the resolved addresses are those of ``resolution``; None if that is not known."""
     if isinstance(resolution, Unknown) or (isinstance(resolution, Resolution) and resolution.doubt):
         return None
     if isinstance(resolution, UnresolvedName):

@@ -23,7 +23,7 @@ def run(
     engine_address: str,
     script: Path,
 ) -> language_pb2.RunResponse:
-    """Run the program to its end; it shares the host's output, so ``print`` shows a message."""
+    """Run the program to its end; it shares the host's output, so `print` shows a message."""
     interpreter = Interpreter.of(request.info)
     if problem := interpreter.problem():
         return language_pb2.RunResponse(error=problem)

@@ -26,7 +26,7 @@ VERSION = "3.259.0"
 class LanguageRuntime:
     """The calls of a Python host. Methods have the protocol's names.
 
-    Calls that only ``pulumi new`` and ``convert`` use are left out.
+    Calls that only ``pulumi new`` and `convert` use are left out.
     """
 
     def __init__(self, children: Children, *, engine_address: str, bin_directory: Path) -> None:

@@ -55,7 +55,7 @@ LISTS = ("devices", "dns", "dnsOpts", "dnsSearches", "groupAdds", "hosts", "secu
 
 
 def arguments(client: docker.DockerClient, inputs: Plain) -> dict[str, Any]:
-    """The arguments of the SDK's ``create_container``."""
+    """The arguments of the SDK's `create_container`."""
     ports = inputs.get("ports", [])
     return {
         **{name: inputs[key] for key, name in PLAIN_CONFIG.items() if key in inputs},

@@ -88,7 +88,7 @@ class Double(protocol.Provider, Generic[Client]):
         return self.values(properties)
 
     def values(self, properties: Mapping[str, PropertyValue]) -> Plain:
-        """Inputs or a state in the form of ``kinds``."""
+        """Inputs or a state without Pulumi's wrappers."""
         return plain(properties)
 
     async def read(self, request: protocol.ReadRequest) -> protocol.ReadResponse:
