@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from earshot.checks.deployment import advice_on_services, mistakes
+from earshot.lint.containers import Containers
 from earshot.lint.model import FileOptions, FileReport, Mistake, Place
 from earshot.lint.places import at_paths, in_command
 from earshot.listeners.images import spellings
@@ -22,11 +22,9 @@ from earshot.sources.deployment import deployment
 from earshot.sources.docker_run import Started
 from earshot.sources.drop_ins import UNIT_ENDINGS, drop_ins
 from earshot.sources.files import text_of
-from earshot.sources.open_listeners import open_listeners
 from earshot.sources.pod_variables import Keys
 from earshot.sources.quadlet import merged_text, name_of, read_units
-from earshot.sources.redpanda import redpanda_among
-from earshot.sources.service import Service, brokers_among
+from earshot.sources.service import Service
 from earshot.sources.values import as_map
 from earshot.topology.container import is_loopback
 from earshot.topology.model import Deployment
@@ -65,24 +63,22 @@ def check_workflow(text: str, file_name: str, document: object, options: FileOpt
         not_read += (f"job {job.name}, {reason}" for reason in started.not_read)
         for group in _groups(job, started, is_gitlab=is_gitlab):
             services = _with_release(group, options)
+            containers = Containers(services, f"job {job.name}, service")
             # in GitLab CI with Kubernetes all services of a job have one loopback
             is_alone = not (is_gitlab or started.not_read) and bootstraps_alone(services)
-            if not (is_alone or _has_broker(services)):
+            if not (is_alone or containers.brokers):
                 continue
             has_broker = True
-            findings = mistakes(services)
-            for finding in (*findings, *advice_on_services(services, findings)):
+            for finding in containers.findings:
                 if command := commands.get(finding.container):
                     place = in_command(lines, file_name, command, finding)
                     in_commands.append(Mistake(finding, place))
                     continue
                 paths = list(_paths(job, finding))
                 findings_by_place.setdefault((finding.line, paths[0]), (finding, paths))
-            unchecked += _unknown(job, services)
-            open_ends += (
-                f"job {job.name}, service {name}: {reason}"
-                for name, reason in open_listeners(services)
-            )
+            unchecked += (reason for _, reason in containers.unread())
+            unchecked += _unusable_brokers(job.name, deployment(services))
+            open_ends += (reason for _, reason in containers.open_listeners())
     if not has_broker:
         return FileReport(file_name, "", unchecked=(*not_read, _NO_BROKER_IN_JOBS))
     placed_mistakes = tuple(
@@ -119,13 +115,6 @@ def _groups(job: CiJob, started: Started, *, is_gitlab: bool) -> Iterator[tuple[
             )
         is_boxed = any(service.name == JOB for service in services)
         yield (*services, *(without_host(containers) if is_boxed else containers))
-
-
-def _unknown(job: CiJob, services: Sequence[Service]) -> Iterator[str]:
-    for service in services:
-        for setting in service.container.unknown:
-            yield f"job {job.name}, service {service.name}: {setting} could not be read"
-    yield from _unusable_brokers(job.name, deployment(services))
 
 
 def _unusable_brokers(job: str, job_deployment: Deployment) -> Iterator[str]:
@@ -173,27 +162,19 @@ def check_units(file: Path, text: str, options: FileOptions) -> FileReport:
             units[sibling.name] = merged_text(
                 [text_of(path) for path in (sibling, *drop_ins(sibling))]
             )
-    services = _with_release(read_units(units), options)
+    containers = Containers(_with_release(read_units(units), options))
     container_name = name_of(file.name, units[file.name])
-    brokers = {broker.name for broker in (*brokers_among(services), *redpanda_among(services))}
-    if not brokers:
+    if not containers.brokers:
         return FileReport(file_name, "", unchecked=_NO_BROKER)
-    findings = mistakes(services)
-    unit_findings = [
-        finding
-        for finding in (*findings, *advice_on_services(services, findings))
-        if finding.container == container_name
-    ]
     placed_mistakes = tuple(
-        Mistake(finding, _place_of(files, finding)) for finding in unit_findings
+        Mistake(finding, _place_of(files, finding))
+        for finding in containers.findings
+        if finding.container == container_name
     )
-    unchecked = [
-        f"{setting} could not be read"
-        for service in services
-        if service.name == container_name
-        for setting in service.container.unknown
-    ]
-    open_ends = tuple(reason for name, reason in open_listeners(services) if name == container_name)
+    unchecked = [reason for name, reason in containers.unread() if name == container_name]
+    open_ends = tuple(
+        reason for name, reason in containers.open_listeners() if name == container_name
+    )
     drop_in_names = [Path(name).name for name, _ in files[1:]]
     kind = f"Podman unit, with {', '.join(drop_in_names)}" if drop_in_names else "Podman unit"
     return FileReport(file_name, kind, placed_mistakes, tuple(unchecked), open_listeners=open_ends)
@@ -226,10 +207,6 @@ def compose_files(file: Path, text: str) -> tuple[Path, ...] | None:
     value = document.get("dockerComposeFile") if isinstance(document, dict) else None
     names = value if isinstance(value, list) else [value] if isinstance(value, str) else []
     return tuple(file.parent / str(name) for name in names)
-
-
-def _has_broker(services: Sequence[Service]) -> bool:
-    return bool(brokers_among(services) or redpanda_among(services))
 
 
 def _with_release(services: Iterable[Service], options: FileOptions) -> tuple[Service, ...]:

@@ -24,8 +24,8 @@ from earshot.sources.compose import (
 from earshot.sources.files import beside, text_of, variables_for
 from earshot.sources.open_listeners import open_listeners
 from earshot.sources.other_images import may_be_broker
-from earshot.sources.redpanda import redpanda_among
-from earshot.sources.service import Service, brokers_among
+from earshot.sources.redpanda import all_brokers
+from earshot.sources.service import Service
 from earshot.yaml_reading.document import repeated_keys
 from earshot.yaml_reading.tags import Keys
 
@@ -52,7 +52,7 @@ def check_compose(
     services = _started_services(compose, options)
     if not is_whole:
         services = _with_ports_of_siblings(services, file)
-    has_broker = bool(brokers_among(services) or redpanda_among(services))
+    has_broker = bool(all_brokers(services))
     has_msk_client = ".amazonaws.com" in text and uses_msk(services)
     may_fail = has_broker or has_msk_client or bootstraps_alone(services)
     findings = mistakes(services) if may_fail else ()
@@ -132,7 +132,7 @@ def _started_services(compose: Compose, options: FileOptions) -> tuple[Service, 
 
 def _with_ports_of_siblings(services: Sequence[Service], file: Path) -> tuple[Service, ...]:
     """``services``, marked if a file next to ``file`` publishes the ports of one without any."""
-    brokers = {broker.name for broker in (*brokers_among(services), *redpanda_among(services))}
+    brokers = {broker.name for broker in all_brokers(services)}
     unpublished = {service.name for service in services if not service.container.published}
     elsewhere = {*published_by_siblings(file, brokers & unpublished)}
     return tuple(
@@ -173,7 +173,7 @@ def _misspelt(compose: Compose, services: Sequence[Service]) -> Iterator[Finding
     the file."""
     if not compose.misspelt:
         return
-    of_kafka = {service.name for service in (*brokers_among(services), *redpanda_among(services))}
+    of_kafka = {service.name for service in all_brokers(services)}
     of_kafka |= {client.service for client in bootstraps(services, of_kafka)}
     misspelt = (entry for entry in compose.misspelt if entry[0] in of_kafka)
     for service, key, similar in sorted(misspelt)[:1]:

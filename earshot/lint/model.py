@@ -87,6 +87,17 @@ def relative(file: str, root: Path) -> str:
     return (path.relative_to(root) if path.is_relative_to(root) else path).as_posix()
 
 
+def together(reports: Sequence[FileReport], kind: str) -> FileReport:
+    """The ``reports`` on parts of one file as one, of ``kind``."""
+    return replace(
+        reports[0],
+        kind=kind,
+        mistakes=tuple(mistake for report in reports for mistake in report.mistakes),
+        unchecked=tuple(reason for report in reports for reason in report.unchecked),
+        open_listeners=tuple(reason for report in reports for reason in report.open_listeners),
+    )
+
+
 def without_repeats(reports: Sequence[FileReport], root: Path) -> list[FileReport]:
     """``reports`` without mistakes of earlier ones: a file may be checked alone, and with another
     that names it. Names of files are relative to ``root``."""

@@ -6,20 +6,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from earshot.checks.deployment import advice_on_services, has_refused_client, mistakes
+from earshot.checks.deployment import has_refused_client
 from earshot.errors import EarshotError
 from earshot.lint import other_files
 from earshot.lint.compose_files import check_compose
-from earshot.lint.model import FileOptions, FileReport, Mistake
+from earshot.lint.containers import Containers
+from earshot.lint.model import FileOptions, FileReport, Mistake, together
 from earshot.lint.places import in_command
 from earshot.sources.bootstraps import bootstraps_alone
 from earshot.sources.compose import is_compose
 from earshot.sources.docker_run import started_containers
 from earshot.sources.files import beside
-from earshot.sources.open_listeners import open_listeners
 from earshot.sources.recipes import in_shell_form, with_alternatives
-from earshot.sources.redpanda import redpanda_among
-from earshot.sources.service import brokers_among
 from earshot.sources.shell import Script, read_script, syntax_of
 
 _NO_BROKER = "starts no container that is known to run a Kafka broker"
@@ -44,13 +42,7 @@ def check_script(text: str, file: Path, options: FileOptions, *, is_boot: bool) 
     if not checked:
         reasons = tuple(reason for report in reports for reason in report.unchecked)
         return FileReport(str(file), "", unchecked=reasons or (_NO_BROKER,))
-    return FileReport(
-        str(file),
-        "script",
-        tuple(mistake for report in checked for mistake in report.mistakes),
-        tuple(reason for report in checked for reason in report.unchecked),
-        open_listeners=tuple(reason for report in checked for reason in report.open_listeners),
-    )
+    return together(checked, "script")
 
 
 def _compose_files(script: Script, file: Path, options: FileOptions) -> Iterator[FileReport]:
@@ -69,26 +61,20 @@ def _containers(script: Script, text: str, file: Path, options: FileOptions) -> 
     started = started_containers(script, beside(file), text)
     started = replace(started, containers=with_alternatives(started.containers, text, file.name))
     services = tuple(replace(service, release=options.release) for service in started.services)
+    run = Containers(services)
     is_alone = not started.not_read and (bootstraps_alone(services) or has_refused_client(services))
-    if not (is_alone or brokers_among(services) or redpanda_among(services)):
+    if not (is_alone or run.brokers):
         return FileReport(file_name, "", unchecked=(*started.not_read, _NO_BROKER))
-    findings = mistakes(services)
     lines = text.splitlines()
     containers = {container.service.name: container for container in started.containers}
     placed_mistakes = tuple(
         Mistake(finding, in_command(lines, file_name, containers.get(finding.container), finding))
-        for finding in (*findings, *advice_on_services(services, findings))
+        for finding in run.findings
     )
-    unknown = [
-        f"container {service.name}: {setting} could not be read"
-        for service in services
-        for setting in service.container.unknown
-    ]
-    open_ends = tuple(f"container {name}: {reason}" for name, reason in open_listeners(services))
     return FileReport(
         file_name,
         "script",
         placed_mistakes,
-        (*started.not_read, *unknown),
-        open_listeners=open_ends,
+        (*started.not_read, *(reason for _, reason in run.unread())),
+        open_listeners=tuple(reason for _, reason in run.open_listeners()),
     )

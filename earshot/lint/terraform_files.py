@@ -5,13 +5,13 @@ The other files of its folder are its module: they set variables and declare the
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from earshot.checks.deployment import advice_on_services, mistakes
 from earshot.errors import EarshotError
-from earshot.lint.model import FileOptions, FileReport, Mistake, Place
+from earshot.lint.containers import Containers
+from earshot.lint.model import FileOptions, FileReport, Mistake, Place, together
 from earshot.lint.places import in_lines
 from earshot.lint.script_files import check_script
 from earshot.listeners.images import spellings
@@ -19,9 +19,6 @@ from earshot.listeners.listed import by_key
 from earshot.rules.rule import Finding
 from earshot.sources.files import text_of, texts_beside
 from earshot.sources.hcl import Block, Expression, evaluate
-from earshot.sources.open_listeners import open_listeners
-from earshot.sources.redpanda import redpanda_among
-from earshot.sources.service import brokers_among
 from earshot.sources.terraform import CONTAINER, USER_DATA, DeclaredContainer, Module
 from earshot.sources.user_data import is_user_data
 
@@ -44,13 +41,7 @@ def check_terraform(text: str, file: Path, options: FileOptions) -> FileReport:
     if not checked:
         reasons = (reason for report in reports for reason in report.unchecked)
         return FileReport(str(file), "", unchecked=(*reasons, _NOTHING))
-    return FileReport(
-        str(file),
-        KIND,
-        tuple(mistake for report in checked for mistake in report.mistakes),
-        tuple(reason for report in reports for reason in report.unchecked),
-        open_listeners=tuple(reason for report in checked for reason in report.open_listeners),
-    )
+    return together(reports, KIND)
 
 
 @lru_cache(maxsize=1)  # the files of a folder are checked one after the other
@@ -66,27 +57,19 @@ def _values(file: Path) -> Iterator[str]:
                 yield text_of(path)
 
 
-@dataclass(frozen=True)
-class _Engine:
-    """The containers of one provider, and what is wrong with them."""
-
-    declared: Sequence[DeclaredContainer]
-    findings: tuple[Finding, ...]
-    open_listeners: tuple[tuple[str, str], ...]
+Engine = tuple[Sequence[DeclaredContainer], Containers]
+"""The declared containers of one provider, and the same as checked."""
 
 
 @lru_cache(maxsize=1)
-def _engines(module: Module, release: tuple[int, int] | None) -> tuple[_Engine, ...]:
+def _engines(module: Module, release: tuple[int, int] | None) -> tuple[Engine, ...]:
     """The engines of ``module`` that run a broker."""
-    engines = []
     pairs = ((declared.provider, declared) for declared in module.containers())
-    for declared in by_key(pairs).values():
-        services = tuple(replace(one.service, release=release) for one in declared)
-        if brokers_among(services) or redpanda_among(services):
-            findings = tuple(mistakes(services))
-            findings = (*findings, *advice_on_services(services, findings))
-            engines.append(_Engine(declared, findings, tuple(open_listeners(services))))
-    return tuple(engines)
+    engines = (
+        (declared, Containers([replace(one.service, release=release) for one in declared]))
+        for declared in by_key(pairs).values()
+    )
+    return tuple(engine for engine in engines if engine[1].brokers)
 
 
 def _containers(
@@ -94,8 +77,8 @@ def _containers(
 ) -> Iterator[FileReport]:
     """A report for each engine on which ``file`` declares containers."""
     lines = text.splitlines()
-    for engine in _engines(module, options.release):
-        own = {one.service.name: one for one in engine.declared if one.file == str(file)}
+    for declared, containers in _engines(module, options.release):
+        own = {one.service.name: one for one in declared if one.file == str(file)}
         if not own:
             continue
         yield FileReport(
@@ -103,16 +86,12 @@ def _containers(
             KIND,
             tuple(
                 Mistake(finding, _place(lines, str(file), own[finding.container], finding))
-                for finding in engine.findings
+                for finding in containers.findings
                 if finding.container in own
             ),
-            tuple(
-                f"{name}: {setting} could not be read"
-                for name, one in own.items()
-                for setting in one.service.container.unknown
-            ),
+            tuple(reason for name, reason in containers.unread() if name in own),
             open_listeners=tuple(
-                f"{name}: {reason}" for name, reason in engine.open_listeners if name in own
+                reason for name, reason in containers.open_listeners() if name in own
             ),
         )
 

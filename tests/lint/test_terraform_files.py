@@ -210,5 +210,7 @@ def test_a_file_without_a_broker_is_not_judged(tmp_path: Path, text: str, reason
 def test_what_the_listeners_leave_open_is_said(tmp_path: Path) -> None:
     text = broker("localhost:9092", "").replace("  env = [", "  env = concat(var.a, [")
     report = check(write(tmp_path, "main.tf", text.replace("  ]", "  ])")), {})
-    assert report.unchecked == ("kafka: env could not be read",)
-    assert report.open_listeners == ("kafka: env could not be read, and may set its listeners",)
+    assert report.unchecked == ("container kafka: env could not be read",)
+    assert report.open_listeners == (
+        "container kafka: env could not be read, and may set its listeners",
+    )

@@ -95,7 +95,8 @@ def put_back(
     """Create and start a container by ``definition``. Returns the node's state as text.
 
     ``failed_id`` is the id of the container that did not come up. It is renamed, so that its log
-    stays. ``serves`` takes the new container's id, and returns when that serves, or raises EarshotError.
+    stays. ``serves`` takes the new container's id. It returns when that serves, or raises
+    EarshotError.
     """
 
     def start() -> str:
