@@ -13,15 +13,16 @@ from earshot.errors import EarshotError
 from earshot.lint.formats import LintFormat
 
 SUMMARY = (
-    "Name the mistakes in Compose files, Kubernetes manifests and properties, with their lines."
+    "Name the mistakes in Compose files, manifests, properties, scripts and more, with their lines."
 )
 _DESCRIPTION = f"""\
 {SUMMARY}
 
-Nothing is started or connected to. A file that is named is checked; of a
-folder those *.yml, *.yaml, *.properties and *.conf, and templates of them,
-that speak of Kafka. A comment on the line of a mistake, or alone right above
-it, ignores it:
+Nothing is started or connected to. A named file is always checked. In a folder,
+files that contain "kafka" or "listeners" are: YAML (Compose, Kubernetes, CI
+workflows), properties, *.conf, scripts, Makefiles, Podman units, Terraform,
+devcontainer.json, and templates of these. A comment on the line of a mistake,
+or alone right above it, ignores it:
 
   # earshot: ignore=KL017 until=2027-01-31 a proxy publishes it
 
