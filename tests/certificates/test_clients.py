@@ -16,8 +16,8 @@ from tests.certificates.handshakes import accepted, client_context, server_conte
 from tests.certificates.test_names import authority, plain, with_names
 
 SEED = 20260504
-CERTIFICATES = 1000
-HOSTS = 3
+CERTIFICATES = 300
+HOSTS = 4
 """For each of them."""
 _LABELS = (
     "a", "b1", "A", "x-y", "xn--bcher-kva", "XN--Bcher-kva", "kafka", "b_1", "com", "1", "co",
