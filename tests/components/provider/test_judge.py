@@ -197,3 +197,11 @@ def test_variables_of_a_container_do_not_show() -> None:
     }
     text = refusal({**inputs("0.0.0.0"), "containers": {"7": container}})
     assert "[KL003]" in text and planted not in text
+
+
+def test_without_addresses_of_docker_hosts_one_note_says_what_is_not_compared() -> None:
+    nodes = {"7": {"internal": "kafka-7", "host": "192.0.2.10"}}
+    declared = dict.fromkeys(("internal", "controller"), "d")
+    shown = findings(inputs(nodes=nodes, placement="docker", declared=declared))
+    (note,) = (text for text, _ in shown if "KL012" in text)
+    assert note.startswith("KL012: whether 192.0.2.10 leads to the brokers advertising it is not")
