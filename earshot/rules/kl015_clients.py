@@ -63,7 +63,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
             lost_clients.add(address)
         else:
             bootstrapped.append((client, entrances))
-    yield from _protocol_mismatches(bootstrapped)
+    yield from _protocol_mismatches(deployment, bootstrapped)
     yield from _not_mechanisms(bootstrapped)
     failed_connections = _failed_connections(deployment, bootstrapped)
     for failed, services in failed_connections.items():
@@ -133,6 +133,7 @@ def _health_check_failure(deployment: Deployment, client: Bootstrap, first: Reac
 
 
 def _protocol_mismatches(
+    deployment: Deployment,
     let_in: Iterable[tuple[Bootstrap, Sequence[BootstrapConnection]]],
 ) -> Iterator[Finding]:
     """Findings for clients with another security protocol than the listener's.
@@ -147,9 +148,11 @@ def _protocol_mismatches(
             if reached and hop and hop.kind is HopKind.PROTOCOL:
                 key = (reached.broker.service, reached.endpoint.name, reached.endpoint.protocol)
                 settings = (client.protocol_setting, client.setting)
-                mismatches.append(((key, client.protocol, settings, lost), client.service))
+                other = _listener_that_serves(deployment, client, reached.broker)
+                problem = (key, client.protocol, settings, lost, other)
+                mismatches.append((problem, client.service))
                 break
-    for (listened, actual, settings, lost), clients in by_key(mismatches).items():
+    for (listened, actual, settings, lost, other), clients in by_key(mismatches).items():
         broker, listener, expected = listened
         own_setting = settings[0]
         verb = "speaks" if len(clients) == 1 else "speak"
@@ -160,10 +163,18 @@ def _protocol_mismatches(
             listener=listener,
             container=clients[0],
             severity=None if lost else Severity.WARNING,
-            remedy=f"set {own_setting or _PROTOCOL} to {expected}, or "
-            f"bootstrap to a listener with {actual}",
+            remedy=f"set {own_setting or _PROTOCOL} to {expected}"
+            f"{f', or bootstrap to {other}, which is {actual}' if other else ''}",
             inputs=tuple(filter(None, settings)),
         )
+
+
+def _listener_that_serves(deployment: Deployment, client: Bootstrap, broker: Broker) -> str:
+    """The first listener of ``broker`` with the protocol of ``client`` that leads it back to
+    ``broker``, or empty."""
+    names = (one.name for one in broker.for_clients if one.protocol == client.protocol)
+    connections = (broker_connection(deployment, client, broker, name) for name in names)
+    return next((one.listener for one in connections if not failing(one.hops)), "")
 
 
 def _not_mechanisms(
