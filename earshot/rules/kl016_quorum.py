@@ -55,11 +55,13 @@ def _voters(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
                 problem = f"voter {ids[0]} has the same address"
             if problem:
                 reported.add(key)
+                trace = deployment.trace(broker.service, address)
+                is_certain = voter is not None and deployment.is_certain(trace, voter)
                 yield rule.finding(
                     f"{VOTERS} places voter {id} at {address}: {problem}",
                     "the address of that node's controller listener",
                     container=broker.service,
-                    severity=_severity(deployment, broker, [address]),
+                    severity=None if is_certain else _severity(deployment, broker, [address]),
                     remedy=remedy,
                     inputs=(VOTERS,),
                 )

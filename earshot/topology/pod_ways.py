@@ -58,6 +58,16 @@ class PodWays:
             if service.selector.items() <= pod.labels_of(name)
         ]
 
+    def replicas_of(self, workload: str, service: ClusterService) -> list[str]:
+        """The replicas of the StatefulSet ``workload`` that have names by ``service``."""
+        return [
+            name
+            for pod in self.all
+            if (pod.namespace, pod.subdomain.lower()) == (service.namespace, service.name)
+            for name in pod.replica_labels
+            if name.rpartition("-")[0] == workload
+        ]
+
     def ways_by_service(self, service: ClusterService, port: int, place: str) -> list[Leg]:
         """The ways through a Service to its pods."""
         if service.external_name:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from earshot.listeners.address import Address
-from earshot.listeners.listed import by_key
+from earshot.listeners.listed import by_key, shortened
 from earshot.listeners.placeholders import is_known
 from earshot.names.kinds import NameKind, ip_of, kind_of
 from earshot.topology.broker import Bootstrap, Broker, Endpoint, ReachedListener
@@ -63,8 +63,8 @@ class PodDeployment(Deployment):
         if not trace.doubt or broker is None or trace.end is not Failure.NOWHERE:
             return not trace.doubt
         # elsewhere such a name may lead to a pod, but not to this one
-        pod, (name, *parts) = self.pods[broker.service], in_cluster(trace.address.host)
-        return bool(name in pod.hostnames and pod.subdomain and pod.subdomain.lower() in parts[:1])
+        pod, (_, *parts) = self.pods[broker.service], in_cluster(trace.address.host)
+        return bool(pod.hostnames and pod.subdomain and pod.subdomain.lower() in parts[:1])
 
     def alternative_addresses(self, client: Bootstrap, traces: Sequence[Trace]) -> list[str]:
         """The ports for clients of the Services in ``traces``, or else of Services with brokers."""
@@ -299,6 +299,11 @@ class PodDeployment(Deployment):
                     return unresolved_trace(address, why)
                 fact = f"whether {service.name}, not headless, names its pods"
                 return unknown_trace(address, fact)
+            workload = name.rpartition("-")[0]
+            if replicas := self._pod_ways.replicas_of(workload, service):
+                why = f"{workload} has no replica {name}, but {shortened(replicas)}"
+                fact = f"whether something else scales {workload} to more replicas"
+                return unresolved_trace(address, why, fact)
             selected = self._pod_ways.selected(service)
             if selected and not any(pod.hostnames for pod in selected):
                 why = f"pods of {selected[0].workload} have no names by the Service {service.name}"

@@ -105,6 +105,11 @@ TOOL = {"exec": {"command": ["kafka-topics", "--bootstrap-server", "localhost:90
     # a port that is not the controller's
     ([stateful(env={"KAFKA_CONTROLLER_QUORUM_VOTERS": VOTERS.replace("9093", "9092")}), service()],
      [VOTER]),
+    # a voter that is no replica; of a node in no file, something else may scale the workload
+    ([stateful(env={"KAFKA_CONTROLLER_QUORUM_VOTERS": VOTERS.replace("2@kafka-2", "2@kafka-3")}),
+      service()], [VOTER]),
+    ([stateful(env={"KAFKA_CONTROLLER_QUORUM_VOTERS": f"{VOTERS},3@kafka-3.kafka:9093"}),
+      service()], [of("KL016", "controller.quorum.voters", severity="warning")]),
     # the pods have their names by the Service `kafka`, and not by `brokers`
     ([stateful(env={"KAFKA_CONTROLLER_QUORUM_VOTERS": VOTERS.replace(".kafka", ".nodes")}),
       service(), service("nodes")], [VOTER]),

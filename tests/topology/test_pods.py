@@ -253,6 +253,10 @@ def test_a_service_of_one_replica_gives_no_name_to_another() -> None:
     model = replace(model, services=(replica_service,))
     assert outcome(trace_to("app/it", "kafka-0.one:9092", model)) == YES
     assert outcome(trace_to("app/it", "kafka-1.one:9092", model)) == (Answer.NO, HopKind.RESOLVE)
+    beyond = trace_to("app/it", "kafka-2.one:9092", model)
+    assert outcome(beyond) == (Answer.NO, HopKind.RESOLVE)
+    assert beyond.doubt == "whether something else scales kafka to more replicas"
+    assert outcome(trace_to("app/it", "other-0.one:9092", model))[0] is Answer.UNKNOWN
 
 
 def test_another_container_of_the_pod_may_listen() -> None:
