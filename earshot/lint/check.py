@@ -32,6 +32,8 @@ _TEMPLATE = re.compile(
 """A statement of Helm or Jinja on its own line."""
 _CI_KEYS = re.compile(r"^jobs[ \t]*:|^[ \t]+script[ \t]*:", re.MULTILINE)
 """Keys of CI files."""
+_TASK_SIGN = re.compile(r"\bcontainerDefinitions\b[\"']?\s*:")
+"""The list of containers of an ECS task definition."""
 _MANIFEST_SIGN = re.compile(r"^---(?:\s|$)|\bapiVersion\b", re.MULTILINE)
 """Signs of a Kubernetes manifest, or of several documents."""
 _MERGED_BY_COMPOSE = "Docker Compose merges them; check the output of `docker compose config`"
@@ -157,6 +159,11 @@ def _yaml(text: str, file: Path, variables: Mapping[str, str], options: FileOpti
             return FileReport(
                 file_name, "", unchecked=(f"contains several YAML documents: {reason}",)
             )
+    if _TASK_SIGN.search(text):
+        from earshot.lint.task_files import check_task
+
+        document = untagged(read_yaml_texts(text, file_name, unique=False, lenient=True))
+        return check_task(text, file_name, document, options)
     if _CI_KEYS.search(text):
         from earshot.lint import ci_files
 

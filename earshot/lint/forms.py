@@ -25,6 +25,8 @@ _TEMPLATES = (".j2", ".jinja", ".jinja2", ".tmpl", ".tpl", ".tftpl", ".gotmpl", 
               ".epp", ".ejs", ".mustache", ".in")  # fmt: skip
 _SAMPLES = (".example", ".sample", ".dist", ".default", ".defaults")
 _COPIES = (".bak", ".orig", ".old", ".save")
+_TASK = re.compile("task[-_]?def")
+"""Part of the usual names of ECS task definitions."""
 _ASSIGNED = re.compile(r"^[ \t]*(?:export[ \t]+)?([A-Za-z][\w.-]*)[ \t]*=(.*)$", re.MULTILINE)
 
 
@@ -58,7 +60,8 @@ def by_name(name: str) -> Form | None:
         return Form.SCRIPT
     if stem.endswith((".tf", ".tf.json")):
         return Form.TERRAFORM
-    return Form.YAML if stem.endswith(YAML) else None
+    is_task = stem.endswith(".json") and _TASK.search(stem) is not None
+    return Form.YAML if stem.endswith(YAML) or is_task else None
 
 
 def is_looked_for(name: str) -> bool:

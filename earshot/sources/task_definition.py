@@ -1,4 +1,4 @@
-"""The containers of an ECS task, from the JSON of `aws.ecs.TaskDefinition`.
+"""The containers of an ECS task, from its `containerDefinitions`.
 
 Secrets and files in S3 are unknown. Source: the ECS API reference, ContainerDefinition.
 """
@@ -33,14 +33,18 @@ class TaskContainer:
 
 
 def read_task(text: str) -> tuple[TaskContainer, ...]:
-    """The containers in ``text``, without malformed ones. Raises ValueError for invalid JSON.
+    """The containers in ``text``, the JSON of the list. Raises ValueError for invalid JSON."""
+    try:
+        return task_containers(json.loads(text))
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def task_containers(definitions: object) -> tuple[TaskContainer, ...]:
+    """The containers in a list of definitions, without malformed ones.
 
     The second container of one name is called `NAME#2`.
     """
-    try:
-        definitions = json.loads(text)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
     used_names: set[str] = set()
     return tuple(
         _container(
