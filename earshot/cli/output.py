@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from earshot.errors import EarshotError, remedy_of
 from earshot.files import cache, umask
-from earshot.files.reading import open_regular
+from earshot.files.reading import OPENING, open_regular
 from earshot.files.streams import silence
 from earshot.report import Format, render
 from earshot.report.terminal import Terminal
@@ -179,7 +179,7 @@ def _open_special(path: str, flags: int) -> int:
     end = time.monotonic() + READER_SECONDS
     while True:
         try:
-            descriptor = os.open(path, flags | os.O_NONBLOCK)
+            descriptor = os.open(path, flags | OPENING)
         except OSError as reason:
             if reason.errno != errno.ENXIO or not Path(path).is_fifo():
                 raise

@@ -16,6 +16,8 @@ MOST: Final = 64 * 2**20
 """The maximum size of a file; a report of a thousand brokers has a few million bytes."""
 WRITER_SECONDS: Final = 5.0
 """Seconds to wait for a writer of a named pipe."""
+OPENING: Final = os.O_NONBLOCK | os.O_NOCTTY
+"""A terminal that becomes the process's own ends it with SIGHUP when it is closed."""
 
 
 def read_bytes(file: Path) -> bytes:
@@ -46,7 +48,7 @@ def _opened(file: Path) -> BinaryIO:
     Callers check the kind of the opened file, as another user may replace the path before.
     """
     try:
-        return open(file, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK))
+        return open(file, "rb", opener=lambda path, flags: os.open(path, flags | OPENING))
     except ValueError:  # a null character, or half a surrogate pair
         raise OSError(errno.EINVAL, "no file has such a name") from None
 

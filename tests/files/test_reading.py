@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pty
+import subprocess
 import sys
 import threading
 import time
@@ -85,6 +86,21 @@ def test_a_terminal_is_read_to_its_end_and_a_silent_device_is_one_error() -> Non
         os.set_blocking(terminal, False)
         with pytest.raises(OSError, match="it has no content yet"):
             read_all(device)
+
+
+def test_a_terminal_that_closes_after_it_was_read_does_not_end_the_process() -> None:
+    program = """
+import os, pty; from pathlib import Path; from earshot.files.reading import read_bytes
+keyboard, terminal = pty.openpty()
+os.write(keyboard, b"a\\n\\4")
+print(read_bytes(Path(os.ttyname(terminal))))
+os.close(terminal)
+os.close(keyboard)
+print("alive")
+"""
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, start_new_session=True, capture_output=True, text=True)
+    assert done.stdout == "b'a\\n'\nalive\n"
 
 
 @pytest.mark.parametrize("pause", [0.0, 0.3])
