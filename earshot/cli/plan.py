@@ -99,7 +99,9 @@ def steps_text(stack: str, state: Path, target: ClusterPlan, terminal: Terminal)
     """
     running_plan = recall(state).complete
     if running_plan is None:
-        return f"stack {stack}: nothing is remembered of its brokers, so no steps are planned\n"
+        return (
+            f"stack {stack}: the listeners of its brokers are not stored, so no steps are planned\n"
+        )
     change = Change.of(state, target)
     if not change.steps:
         return f"stack {stack}: its brokers run these listeners already\n"
@@ -146,12 +148,12 @@ def _first_address(addresses: Sequence[Address]) -> str:
 
 
 def findings_text(result: CheckResult, terminal: Terminal, config: PolicyConfig) -> str:
-    """The findings as text, a block per cause: errors, warnings, then those not known yet."""
+    """The findings as text, a block per cause: errors, warnings, then those not checked."""
     errors, other_findings = config.refused(result), config.shown(result)
     unknown = [finding for finding in other_findings if finding.state is FindingState.UNKNOWN]
     warnings = [finding for finding in other_findings if finding not in unknown]
     blocks = []
-    for title, items in (("error", errors), ("warning", warnings), ("not known yet", unknown)):
+    for title, items in (("error", errors), ("warning", warnings), ("not checked", unknown)):
         blocks += [f"{terminal.bold(title)}: {group}" for group in grouped(items)]
     remarks = config.remarks(result)
     blocks += [terminal.field("note", remark, len("note")) for remark in remarks]

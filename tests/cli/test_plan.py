@@ -128,7 +128,7 @@ def test_names_that_aws_has_not_given_are_not_known_and_no_error(
     error = earshot.refusal("plan -s mine --render 1")
     assert "its names are not known before AWS has given them" in error
     output = earshot.output("plan -s mine --check")
-    assert "\nnot known yet: " in output and "\nerror: " not in output
+    assert "\nnot checked: " in output and "\nerror: " not in output
     assert output.endswith("rules: nothing else found\n")
 
 
@@ -242,7 +242,7 @@ def test_errors_come_before_warnings_and_those_before_what_is_not_known() -> Non
     assert heads == [
         "error: listener A: says a [KL003]",
         "warning: listener B: says c [KL003]",
-        "not known yet: listener C: says e [KL003]",
+        "not checked: listener C: says e [KL003]",
     ]
     assert text.endswith("  note  accepted\n") and "rules:" not in text
 

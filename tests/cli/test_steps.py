@@ -69,7 +69,7 @@ def test_one_step_and_a_moment_without_a_listener_for_clients(
 def test_listeners_that_run_already_or_are_unknown(project: Project, earshot: Earshot) -> None:
     stack(project, INTERNAL)
     assert earshot.output(AGAINST) == (
-        "stack mine: nothing is remembered of its brokers, so no steps are planned\n"
+        "stack mine: the listeners of its brokers are not stored, so no steps are planned\n"
     )
     remember(project)
     assert earshot.output(AGAINST) == "stack mine: its brokers run these listeners already\n"

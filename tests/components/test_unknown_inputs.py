@@ -92,8 +92,8 @@ def test_an_unknown_host_is_marked_in_the_plan_and_not_approved() -> None:
     shown: list[str] = []
     assert judge(engine.gate, lambda text, _: shown.append(text))["approved"] is UNKNOWN
     assert [text.splitlines()[0] for text in shown] == [
-        f"broker 1, listener {name} (scope external): its host is not known yet: external_host"
-        " [KL011]"
+        f"not checked: broker 1, listener {name} (scope external): "
+        "its host is not known yet: external_host [KL011]"
         for name in ("HOST", "EXTERNAL")
     ]
 

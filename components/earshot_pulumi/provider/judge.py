@@ -173,7 +173,10 @@ def _judged(inputs: Properties, show: Show) -> tuple[ClusterPlan, Iterable[Findi
     gate = GateInputs.read(document, _marked(inputs.get("containers", {}), None))
     result = gate.check(config.names)
     for group in grouped(config.shown(result)):
-        show(str(group), group.first.state is FindingState.VIOLATED)
+        if group.first.state is FindingState.VIOLATED:
+            show(str(group), True)
+        else:
+            show(f"not checked: {group}", False)
     for text in config.remarks(result):
         show(text, False)
     return gate.plan, config.refused(result)
