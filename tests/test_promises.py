@@ -57,14 +57,16 @@ PROMISES: dict[str, list[str]] = {
     "# any cluster, from where you are": [
         "e2e/test_doctor.py::test_without_a_contract",
     ],
-    "So `make up` restarts the brokers three times, and proves every listener after each step": [
+    "`make up` makes all steps, and proves every listener after each": [
         "e2e/test_local_stack.py::test_three_steps_each_proved_with_all_brokers_serving",
     ],
-    "To revert the change, restore the old name in the file and run again": [
+    "To revert the change, restore the old listeners in the file and run again": [
         "e2e/test_local_stack.py::test_three_steps_each_proved_with_all_brokers_serving",
         "e2e/test_local_stack.py::test_the_old_name_in_the_file_again_returns_after_an_interrupt",
     ],
-    "prints the steps beforehand": ["cli/test_steps.py::test_each_step_with_its_costs"],
+    "prints the steps of the change beforehand": [
+        "cli/test_steps.py::test_each_step_with_its_costs"
+    ],
     "copies the template `local` (the name begins with it)": [
         "toolchain/test_stack.py::test_a_stack_without_a_file_gets_the_template_that_its_name_begins_with",
     ],
