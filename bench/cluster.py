@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from earshot_pulumi.local import cluster_memory, process
-from earshot_pulumi.local.changes import started_with
+from earshot_pulumi.local.preflight import started_with
 from earshot_pulumi.local.readiness import RunningCluster
 from earshot_pulumi.local.users import access_inputs
 

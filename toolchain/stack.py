@@ -22,7 +22,7 @@ from earshot.files.stack_files import stack_name
 from earshot.placement import plan_stack
 from earshot.project import Project
 from earshot.transition.change import Change
-from toolchain import placements
+from toolchain import placement_steps
 from toolchain.environment import variables
 from toolchain.paths import ROOT, STATE
 from toolchain.progress import exit_status, say
@@ -107,13 +107,13 @@ class Stack:
         if code == 0:
             state = self.project.state_dir(self.name)
             if (spec := self._spec()) is not None:
-                placements.remove_data(spec, self.name, state)
+                placement_steps.remove_data(spec, self.name, state)
             remove(state)
         return code
 
     def _update(self) -> int:
         if (spec := self._spec()) is not None:
-            placements.repair(spec, self.name, self.project.state_dir(self.name))
+            placement_steps.repair(spec, self.name, self.project.state_dir(self.name))
         # without a preview: the gate comes before any broker in the update as well
         return self._pulumi("up", "--yes", "--skip-preview", "--refresh", "--suppress-outputs")
 
@@ -127,7 +127,7 @@ class Stack:
     def _check_needs(self) -> None:
         """Check the placement's needs before any resource is made."""
         if (spec := self._spec()) is not None:
-            placements.check(spec, self.environment)
+            placement_steps.check(spec, self.environment)
 
     def _spec(self) -> Spec | None:
         """The spec of the cluster; None if the stack has no file."""

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from earshot.listeners.listed import numbered
+from earshot_pulumi.node_links import Links
 from earshot_pulumi.refusals import STOP_FIRST
-from earshot_pulumi.rolling import Links
 
 
 def read_text(path: str) -> str:

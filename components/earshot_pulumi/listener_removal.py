@@ -8,7 +8,7 @@ from earshot.config.removal import goes_anyway
 from earshot.listeners.grammar import parse_entries
 from earshot.listeners.model import ClusterPlan
 from earshot.transition.reach import protocols
-from earshot_pulumi.rolling import Links
+from earshot_pulumi.node_links import Links
 
 SHOWN = 5
 """Maximum number of origins in one message."""

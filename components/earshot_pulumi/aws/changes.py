@@ -16,6 +16,7 @@ from earshot.config.aws import AwsSpec
 from earshot.listeners.listed import listed
 from earshot.placement.aws import plan_aws
 from earshot.user_data.render import CLIENT
+from earshot_pulumi.node_links import Links, unrollable
 from earshot_pulumi.refusals import (
     REMEMBER,
     goes_back,
@@ -23,7 +24,6 @@ from earshot_pulumi.refusals import (
     older_kafka,
     other_voters,
 )
-from earshot_pulumi.rolling import Links, unrollable
 from earshot_pulumi.unknown_inputs import is_marker
 
 

@@ -12,7 +12,7 @@ from earshot.placement import aws_secrets
 from earshot_pulumi.aws.instances import SharedInputs
 from earshot_pulumi.aws.secrets import AwsCertificates, AwsSecret
 from earshot_pulumi.aws.tags import tags
-from earshot_pulumi.rolling import Links
+from earshot_pulumi.node_links import Links
 
 
 class Secured:

@@ -18,9 +18,9 @@ from earshot_pulumi import listener_removal
 from earshot_pulumi.docker import engine_objects, throwaway
 from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.engine_objects import EngineContainer, EngineObjects, TargetStack
+from earshot_pulumi.node_links import Links, unrollable
 from earshot_pulumi.provider.kind import Inputs
 from earshot_pulumi.refusals import REMEMBER, STOP_FIRST
-from earshot_pulumi.rolling import Links, unrollable
 
 _TABLES: Final = ("cat", "/proc/net/tcp", "/proc/net/tcp6")
 _HEAD: Final = "local_address"

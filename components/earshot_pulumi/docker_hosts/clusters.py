@@ -13,9 +13,9 @@ from earshot.listeners.terms import Protocol, Role
 from earshot_pulumi.docker import labels
 from earshot_pulumi.docker.container_address import ContainerAddress, Engines, asking, is_up
 from earshot_pulumi.docker.inner_listener import InnerListener, reached_at
+from earshot_pulumi.node_links import Links
 from earshot_pulumi.properties import here
 from earshot_pulumi.provider.kind import Properties
-from earshot_pulumi.rolling import Links
 
 _CLUSTER_ID: Final = "CLUSTER_ID"
 """The variable of a node's container with the id of its cluster."""

@@ -14,8 +14,8 @@ from earshot.listeners.security import VALIDATOR_FILE, own_access, own_stores
 from earshot.listeners.terms import Protocol
 from earshot.validation.client import failure_of, translate
 from earshot.validation.client_file import read_client_file
+from earshot_pulumi.node_links import Links
 from earshot_pulumi.provider.kind import Properties
-from earshot_pulumi.rolling import Links
 
 KEY = "client_config"
 CONNECT_SECONDS = 2.0

@@ -16,8 +16,8 @@ from earshot_pulumi.change_memory import (
 )
 from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.local.brokers import LocalBrokers
-from earshot_pulumi.local.changes import settings_of_running
 from earshot_pulumi.local.cluster_memory import recall
+from earshot_pulumi.local.preflight import settings_of_running
 from earshot_pulumi.provider.kind import Properties
 from earshot_pulumi.validation import check_spark
 

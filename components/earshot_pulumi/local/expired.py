@@ -7,7 +7,7 @@ from pathlib import Path
 from earshot.listeners.model import Node
 from earshot_pulumi import expired
 from earshot_pulumi.local import cluster_memory
-from earshot_pulumi.local.changes import settings_of_running
+from earshot_pulumi.local.preflight import settings_of_running
 
 
 def problems(root: Path) -> Iterator[str]:

@@ -9,10 +9,10 @@ from earshot.listeners.model import ClusterPlan
 from earshot_pulumi import listener_removal
 from earshot_pulumi.local import (
     access,
-    changes,
     cluster_memory,
     data_root,
     expired,
+    preflight,
     process,
     reconstruction,
     restart,
@@ -40,8 +40,8 @@ class LocalPreflightKind(Kind):
         yield from cluster_memory.problems(root, plan)
         yield from access.problems(plan, news)
         yield from expired.problems(root)
-        yield from changes.problems(root, plan, _last_plan(news))
-        used = changes.client_problems(root, plan)
+        yield from preflight.problems(root, plan, _last_plan(news))
+        used = preflight.client_problems(root, plan)
         yield from listener_removal.blocking(news["remove"], used, operation.log)
 
     def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
@@ -123,7 +123,7 @@ class LocalReadinessKind(Kind):
         if not whole and not cluster_memory.serves(root):
             return news  # at a first start all voters start together, and one wait for all follows
         _cluster(operation, news).wait_for(nodes)
-        versions = [changes.version_of(cluster_memory.node_directory(root, id)) for id in nodes]
+        versions = [preflight.version_of(cluster_memory.node_directory(root, id)) for id in nodes]
         cluster_memory.mark_serving(root, list(filter(None, versions)), whole=whole)
         return news
 
@@ -147,12 +147,12 @@ def _check_folder(root: Path, cluster_id: str | None) -> None:
 
 
 def _decide_cluster_id(operation: Operation, props: Properties) -> str:
-    """Runs `changes.prepare`, stops removed brokers, and returns the cluster id.
+    """Runs `preflight.prepare`, stops removed brokers, and returns the cluster id.
 
     If `cluster.json` is lost, the id comes from the nodes' data. Raises EarshotError.
     """
     root, plan = _root(props), ClusterPlan.model_validate(props["plan"])
-    changes.prepare(root, plan, _last_plan(props))
+    preflight.prepare(root, plan, _last_plan(props))
     for id in cluster_memory.removed(root, plan):
         # Pulumi deletes it only after the validation, which must not connect to it any more
         process.stop(cluster_memory.node_directory(root, id))
@@ -165,7 +165,7 @@ def _decide_cluster_id(operation: Operation, props: Properties) -> str:
 
 def _launch(props: Properties, *, fetching: bool = True) -> process.Launch:
     """The `Launch` of the node. Raises EarshotError if Java or Kafka's jars are missing."""
-    kafka = changes.find_kafka(props["kafka_version"], fetching=fetching)
+    kafka = preflight.find_kafka(props["kafka_version"], fetching=fetching)
     return process.Launch(
         id=int(props["node_id"]),
         directory=_directory(props),

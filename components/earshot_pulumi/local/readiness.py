@@ -24,7 +24,7 @@ from earshot_pulumi import driver
 from earshot_pulumi.driver import BEHIND, ListeningNode, NodeDriver, Say
 from earshot_pulumi.local import cluster_memory
 from earshot_pulumi.local.access import accepts_connections, access, client_settings
-from earshot_pulumi.local.changes import started_with
+from earshot_pulumi.local.preflight import started_with
 from earshot_pulumi.local.process import last_log_lines, why_ended
 from earshot_pulumi.local.process_record import running
 from earshot_pulumi.provider.kind import Properties

@@ -18,8 +18,8 @@ from earshot_pulumi.driver import (
 )
 from earshot_pulumi.file_access import writing
 from earshot_pulumi.local import cluster_memory
-from earshot_pulumi.local.changes import find_kafka, started_with, version_of
 from earshot_pulumi.local.node_files import as_written, prune
+from earshot_pulumi.local.preflight import find_kafka, started_with, version_of
 from earshot_pulumi.local.process import Launch, check_java, check_room, start, stop
 from earshot_pulumi.local.process_record import Record, running
 from earshot_pulumi.local.readiness import RunningCluster

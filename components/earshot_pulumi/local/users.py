@@ -16,8 +16,8 @@ from earshot.validation.failure import UNKNOWN_TO_BROKER
 from earshot_pulumi.certificates import store_of
 from earshot_pulumi.driver import Say
 from earshot_pulumi.local.access import accepts_connections
-from earshot_pulumi.local.changes import started_with
 from earshot_pulumi.local.cluster_memory import node_directory
+from earshot_pulumi.local.preflight import started_with
 from earshot_pulumi.provider.kind import Properties
 from earshot_pulumi.users import Users, UsersKind, client_of, kept_passwords, logins
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from earshot_pulumi.local import changes, cluster_memory, process, restart
+from earshot_pulumi.local import cluster_memory, preflight, process, restart
 from earshot_pulumi.local.kinds import LocalNodeKind, LocalPreflightKind
 from earshot_pulumi.local.process import Launch
 from earshot_pulumi.local.process_record import Record, running
@@ -70,8 +70,8 @@ def test_a_moved_checkout_stops_its_node(original: Path, monkeypatch: pytest.Mon
 def test_in_a_moved_checkout_no_node_is_started_again_with_the_old_paths(
     original: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kafka = changes.Kafka("4.1.1", Java(Path("/java"), Path("/java/bin/java"), "17.0.1"), ())
-    monkeypatch.setattr(changes, "find_kafka", lambda *_, **__: kafka)
+    kafka = preflight.Kafka("4.1.1", Java(Path("/java"), Path("/java/bin/java"), "17.0.1"), ())
+    monkeypatch.setattr(preflight, "find_kafka", lambda *_, **__: kafka)
     launches: list[Launch | None] = []
 
     def restarted(_root: Path, wanted: Launch, previous: Launch | None, *_: Any) -> Record:
@@ -94,8 +94,8 @@ def test_in_a_moved_checkout_no_node_is_started_again_with_the_old_paths(
 def test_a_node_that_no_state_knows_is_not_stopped_for_what_cannot_be_started(
     original: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kafka = changes.Kafka("4.1.1", Java(Path("/java"), Path("/java/bin/java"), "17.0.1"), ())
-    monkeypatch.setattr(changes, "find_kafka", lambda *_, **__: kafka)
+    kafka = preflight.Kafka("4.1.1", Java(Path("/java"), Path("/java/bin/java"), "17.0.1"), ())
+    monkeypatch.setattr(preflight, "find_kafka", lambda *_, **__: kafka)
     monkeypatch.chdir(original)
     inputs = props(original, properties="a=1\n", heap="1g", kafka_version="4.1.1", cluster_id="id")
     directory = original / KAFKA / "node-1"
@@ -162,7 +162,7 @@ def test_a_memory_that_was_made_again_is_told(
     original: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(original)
-    monkeypatch.setattr(changes, "prepare", lambda *_: None)
+    monkeypatch.setattr(preflight, "prepare", lambda *_: None)
     plan, root = planned(brokers=1), original / KAFKA
     (root / "node-1" / "log").mkdir()
     (root / "node-1" / "log" / "meta.properties").write_text("cluster.id=kept\nnode.id=1\n")
@@ -200,7 +200,7 @@ def test_clients_of_a_listener_that_goes_count_unless_it_is_to_go_anyway(
     original: Path, monkeypatch: pytest.MonkeyPatch, remove: str, refusal: str
 ) -> None:
     monkeypatch.chdir(original)
-    monkeypatch.setattr(changes, "client_problems", lambda *_: iter(["in use"]))
+    monkeypatch.setattr(preflight, "client_problems", lambda *_: iter(["in use"]))
     plan = planned(brokers=1).model_dump(mode="json")
     checked = Called(LocalPreflightKind()).check({}, props(original, plan=plan, remove=remove))
     assert "".join(checked.failures) == refusal

@@ -10,7 +10,7 @@ import psutil
 import pytest
 from earshot_pulumi.driver import CatchingUp
 from earshot_pulumi.local import cluster_memory, restart
-from earshot_pulumi.local.changes import Kafka
+from earshot_pulumi.local.preflight import Kafka
 from earshot_pulumi.local.process import Launch
 from earshot_pulumi.local.process_record import Record
 from earshot_pulumi.local.readiness import RunningCluster

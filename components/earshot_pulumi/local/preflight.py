@@ -19,6 +19,7 @@ from earshot_pulumi.local.cluster_memory import node_directory, recall
 from earshot_pulumi.local.node_files import as_written
 from earshot_pulumi.local.process_record import PROPERTIES, running
 from earshot_pulumi.node_data import feature_level, is_formatted
+from earshot_pulumi.node_links import Links, unrollable
 from earshot_pulumi.refusals import (
     REMEMBER,
     STOP_FIRST,
@@ -27,7 +28,6 @@ from earshot_pulumi.refusals import (
     refuse,
     refused_settings,
 )
-from earshot_pulumi.rolling import Links, unrollable
 
 
 @dataclass(frozen=True)

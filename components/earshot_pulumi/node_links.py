@@ -1,4 +1,4 @@
-"""Changes of the listeners between nodes, which a rolling restart cannot make.
+"""The listeners between nodes, and changes of them that a rolling restart cannot make.
 
 A broker connects to another through the listener in its own `inter.broker.listener.name`, at the
 address that the other has registered. A broker that is restarted with a listener that the others

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from earshot_pulumi.local import changes, cluster_memory
+from earshot_pulumi.local import cluster_memory, preflight
 
 from earshot.errors import EarshotError
 from earshot.jvm.broker_settings import ParserAnswer
@@ -57,10 +57,10 @@ class KafkaDouble:
 @pytest.fixture(autouse=True)
 def kafka(monkeypatch: pytest.MonkeyPatch) -> Iterator[KafkaDouble]:
     double = KafkaDouble()
-    monkeypatch.setattr(changes, "kafka_broker_jars", double.jars)
-    monkeypatch.setattr(changes, "ask_kafka", double.ask)
-    monkeypatch.setattr(changes, "find_java", lambda: Java(Path("/j"), Path("/j/bin/java"), "17"))
-    caches = (changes._verified, changes._answer)
+    monkeypatch.setattr(preflight, "kafka_broker_jars", double.jars)
+    monkeypatch.setattr(preflight, "ask_kafka", double.ask)
+    monkeypatch.setattr(preflight, "find_java", lambda: Java(Path("/j"), Path("/j/bin/java"), "17"))
+    caches = (preflight._verified, preflight._answer)
     for cache in caches:
         cache.cache_clear()
     yield double
@@ -85,7 +85,7 @@ def run(tmp_path: Path) -> Iterator[list[ClusterPlan]]:
 
 
 def problems(root: Path, plan: ClusterPlan) -> list[str]:
-    return list(changes.problems(root, plan))
+    return list(preflight.problems(root, plan))
 
 
 def request(*plans: ClusterPlan) -> dict[int, str]:
@@ -100,7 +100,7 @@ def test_an_unchanged_plan_asks_nothing(
     run.append(planned())
     assert problems(tmp_path, planned()) == []
     assert kafka.verified == []
-    changes.prepare(tmp_path, planned())
+    preflight.prepare(tmp_path, planned())
     assert kafka.requests == []
 
 
@@ -123,7 +123,7 @@ def test_a_file_that_another_program_has_written_is_named_with_its_node(
     file = cluster_memory.node_directory(tmp_path, 2) / "server.properties"
     file.write_text(text)
     assert not any("listener list" in problem for problem in problems(tmp_path, planned()))
-    (problem,) = changes.client_problems(tmp_path, planned())
+    (problem,) = preflight.client_problems(tmp_path, planned())
     assert problem.startswith(
         f"{file} has other settings than those with which node 2 was started, because"
     )
@@ -132,7 +132,7 @@ def test_a_file_that_another_program_has_written_is_named_with_its_node(
 def test_where_nothing_runs_nothing_is_asked(tmp_path: Path, kafka: KafkaDouble) -> None:
     plan = planned(extra={"num.io.threads": "abc"})
     assert problems(tmp_path, plan) == []
-    changes.prepare(tmp_path, plan)
+    preflight.prepare(tmp_path, plan)
     assert kafka.requests == []
 
 
@@ -151,7 +151,7 @@ def test_a_setting_that_kafka_refuses_is_told_once_for_all_nodes(
         ),
     ]
     assert problems(tmp_path, plan) == messages
-    error = raised(EarshotError, changes.prepare, tmp_path, plan)
+    error = raised(EarshotError, preflight.prepare, tmp_path, plan)
     assert str(error) == f"nothing was changed:\n- {messages[0]}\n- {messages[1]}"
     assert kafka.requests == [request(plan)]
 
@@ -173,8 +173,8 @@ def test_a_version_that_is_not_there_stops_nothing_and_is_not_fetched_by_a_previ
     plan = planned(kafka_version="4.9.9")
     assert problems(tmp_path, plan) == []
     with pytest.raises(EarshotError, match=r"jars of 4\.9\.9: the repository has none"):
-        changes.prepare(tmp_path, plan)
-    changes.prepare(tmp_path, planned(kafka_version="4.3.1"))
+        preflight.prepare(tmp_path, plan)
+    preflight.prepare(tmp_path, planned(kafka_version="4.3.1"))
     assert kafka.cached == {"4.1.1", "4.3.1"}
     assert len(kafka.requests) == 1
 
@@ -238,17 +238,17 @@ def test_what_a_later_step_would_be_refused_for_is_told_before_the_first(
     plan, last = planned(extra={"a": "1"}), planned(extra={"a": "2"})
     kafka.answer = ParserAnswer({3: "a is wrong."}, 27)
     text = "Kafka 4.1.1 refuses the settings of node 1: a is wrong. Correct them in the stack file"
-    assert list(changes.problems(tmp_path, plan, last)) == [text]
+    assert list(preflight.problems(tmp_path, plan, last)) == [text]
     assert kafka.requests == [request(plan, last)]
     with pytest.raises(EarshotError):
-        changes.prepare(tmp_path, planned(), last)
+        preflight.prepare(tmp_path, planned(), last)
 
 
 def test_the_version_of_a_node_is_the_one_it_was_started_with(tmp_path: Path) -> None:
-    assert changes.version_of(tmp_path) == ""
+    assert preflight.version_of(tmp_path) == ""
     plan = planned(kafka_version="4.3.1")
     (tmp_path / "server.properties").write_text(server_properties(plan, plan.nodes[0]))
-    assert changes.version_of(tmp_path) == "4.3.1"
+    assert preflight.version_of(tmp_path) == "4.3.1"
 
 
 LISTENS = """
@@ -294,21 +294,21 @@ def test_clients_of_a_listener_that_goes_are_counted_and_named(
     tmp_path: Path, runs: ClusterPlan, ports: list[int]
 ) -> None:
     without = plan_with(ports[1:], "REPL")
-    assert list(changes.client_problems(tmp_path, without)) == []
+    assert list(preflight.client_problems(tmp_path, without)) == []
     with ExitStack() as stack:
         for _ in range(2):
             stack.enter_context(socket.create_connection(("127.0.0.1", ports[0])))
-        until(lambda: "2 connections" in "".join(changes.client_problems(tmp_path, without)))
-        (text,) = changes.client_problems(tmp_path, without)
+        until(lambda: "2 connections" in "".join(preflight.client_problems(tmp_path, without)))
+        (text,) = preflight.client_problems(tmp_path, without)
         assert text == (
             "listener INTERNAL would be removed, and has 2 connections of clients: 2 from "
             f"127.0.0.1 (pid {os.getpid()}, {NAME}). Let them use another listener, then run the "
             "same command again; or set `remove: anyway` "
             "in the stack's file, or a date from which it may be removed"
         )
-        assert list(changes.client_problems(tmp_path, runs)) == []
+        assert list(preflight.client_problems(tmp_path, runs)) == []
         first = transition(runs, plan_with([ports[0] + 1, ports[1]], "OTHER", "REPL"))[0].plan
-        assert list(changes.client_problems(tmp_path, first)) == [], "nothing goes with this step"
+        assert list(preflight.client_problems(tmp_path, first)) == [], "nothing goes with this step"
 
 
 def test_another_protocol_takes_the_listener_from_its_clients(
@@ -320,8 +320,8 @@ def test_another_protocol_takes_the_listener_from_its_clients(
     ]
     secured = pairs.planned({"brokers": 1, "listeners": listeners})
     with socket.create_connection(("127.0.0.1", ports[0])):
-        until(lambda: bool(list(changes.client_problems(tmp_path, secured))))
-        (text,) = changes.client_problems(tmp_path, secured)
+        until(lambda: bool(list(preflight.client_problems(tmp_path, secured))))
+        (text,) = preflight.client_problems(tmp_path, secured)
     assert text.startswith("listener INTERNAL would get the protocol SSL, and has 1 connection of ")
 
 
@@ -338,8 +338,8 @@ def test_nodes_of_the_cluster_and_nodes_of_lost_settings_are_left_out(
     )
     with recorded_node(directory, code) as child:
         until(lambda: bool(psutil.Process(child.pid).net_connections("tcp")))
-        assert list(changes.client_problems(tmp_path, two)) == []
+        assert list(preflight.client_problems(tmp_path, two)) == []
     with socket.create_connection(("127.0.0.1", ports[0])):
-        until(lambda: bool(list(changes.client_problems(tmp_path, two))))
+        until(lambda: bool(list(preflight.client_problems(tmp_path, two))))
         (cluster_memory.node_directory(tmp_path, 1) / "server.properties").unlink()
-        assert list(changes.client_problems(tmp_path, two)) == []
+        assert list(preflight.client_problems(tmp_path, two)) == []

@@ -1,7 +1,7 @@
 """Which changes of listeners nodes can take one after the other."""
 
 import pytest
-from earshot_pulumi.rolling import Links, unrollable
+from earshot_pulumi.node_links import Links, unrollable
 
 from earshot.listeners.properties import read_properties
 from earshot.listeners.render import server_properties
