@@ -34,7 +34,7 @@ class Kind(StrEnum):
     INSTANCE = "instance"
     """A validator on an instance, which gets orders through a bucket."""
     NOT_RUN = "nobody"  # codespell:ignore nobody
-    """No process, for the reason in `reason`."""
+    """No process, for the reason in `reason`. States since 0.1.0 have this value."""
 
 
 class CandidateEngine(Frozen):
