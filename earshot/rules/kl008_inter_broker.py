@@ -70,7 +70,7 @@ def _public(facts: ClusterFacts, node: Node, listener: Listener) -> Iterator[Fin
 
 RULE = Rule(
     id="KL008",
-    title="The inter-broker listener leads over the internal scope",
+    title="The inter-broker listener uses the internal scope",
     reason="Replication over public names leaves the broker network: it costs, and rules that "
     "name security groups do not match it.",
     remedy="let `inter_broker` name a listener of scope internal that every broker has",

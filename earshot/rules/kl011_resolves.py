@@ -84,7 +84,7 @@ RULE = Rule(
     id="KL011",
     title="Every advertised name resolves for its clients",
     reason="A client that cannot resolve the advertised name reaches the bootstrap address and "
-    "then no broker, and retries for ever.",
+    "then no broker, and retries forever.",
     remedy="name a DNS server of these clients (`names.resolvers`), create the name in the same "
     "program or say in `declared` what creates it, or waive it with a reason (`names.waived`)",
     source="https://kafka.apache.org/documentation/#brokerconfigs_advertised.listeners",

@@ -21,7 +21,7 @@ def objections(view: KafkaSettings) -> Iterator[Objection]:
 
 RULE = Rule(
     id="KL020",
-    title="The mechanism PLAIN is used over TLS alone",
+    title="The mechanism PLAIN is used only over TLS",
     reason="PLAIN sends user and password as they are: anyone on the network path can read them.",
     remedy="give the listener the protocol SASL_SSL, or enable SCRAM in place of PLAIN",
     source="https://kafka.apache.org/documentation/#security_sasl_plain_production",

@@ -39,7 +39,7 @@ def objections(view: KafkaSettings) -> Iterator[Objection]:
 
 RULE = Rule(
     id="KL021",
-    title="TLS listeners offer sound versions and ciphers alone",
+    title="TLS listeners offer only sound versions and ciphers",
     reason="TLS before 1.2 and ciphers such as RC4 protect nothing any more, and current clients "
     "refuse them.",
     remedy="take them out of the list, or leave the setting at Kafka's default",

@@ -83,7 +83,7 @@ def _section(rule: Rule) -> str:
         f"## {rule.id} {rule.title}\n\n"
         f"{rule.reason}\n\n"
         f"- Fix: {rule.remedy}.\n"
-        f"- Severity: {rule.severity}. Holds for Kafka `{rule.kafka}`.\n"
+        f"- Severity: {rule.severity}. Applies to Kafka `{rule.kafka}`.\n"
         f"- Applied {rule.applied}.\n"
         f"- Source: <{rule.source}>\n\n"
         f"Bad:\n\n```{shown.form}\n{shown.bad}```\n\n"
