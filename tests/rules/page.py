@@ -9,7 +9,7 @@ from earshot.placements import ClientLocation
 from earshot.rules.evaluate import RULES
 from earshot.rules.examples import example_of
 from earshot.rules.reports import REPORTS, FailureReport, link
-from earshot.rules.rule import AppliedAt, Rule
+from earshot.rules.rule import Rule
 
 _HEAD = """\
 # Rules
@@ -25,13 +25,6 @@ clients on other machines. Comments contain facts that a rule needs in addition 
 This page is generated from the rules (`python -m tests.rules.page`).
 """
 
-_PLACES = """\
-## Where each rule is applied
-
-The plan at the gate and by `earshot plan --check`; files by `earshot lint`, pods in manifests. The
-policy pack checks a container or an instance when it is registered, and all of them at the end.
-"""
-
 _VANTAGES = """\
 ## Which clients each kind of host works for
 
@@ -44,7 +37,7 @@ that it leads to the client's own machine or container.
 _REPORTS = """\
 ## Reports behind the rules
 
-What people have met, by kind, with some of the places where they reported it.
+The failures that users reported, by kind, with some of the reports.
 """
 
 
@@ -53,16 +46,11 @@ def page(rules: Iterable[Rule] = RULES) -> str:
     listed = list(rules)
     summaries = ((_linked(it), it.title, str(it.severity), f"`{it.kafka}`") for it in listed)
     parts = [_HEAD, _table(("id", "title", "severity", "Kafka"), summaries)]
-    parts += [_PLACES, _table(("id", *AppliedAt), map(_places, listed))]
     parts += map(_section, listed)
     parts += [_REPORTS, _table(("what happens", "rules", "reports"), map(_reported, REPORTS))]
     parts.append(_VANTAGES)
     parts.append(_table(("host", *map(str, ClientLocation), "note"), map(_outlooks, NameKind)))
     return "\n".join(parts)
-
-
-def _places(rule: Rule) -> tuple[str, ...]:
-    return _linked(rule), *("yes" if place in rule.applied_at else "" for place in AppliedAt)
 
 
 def _linked(rule: Rule) -> str:
