@@ -33,8 +33,8 @@ class StackEvaluation:
 def evaluate_stack(
     brokers: Iterable[InstanceBroker],
     stack: RegisteredStack,
-    policies: Mapping[str, ResolverPolicy] | None = None,
-    asked: SystemResolvers | None = None,
+    policies: Mapping[str, ResolverPolicy],
+    asked: SystemResolvers,
 ) -> StackEvaluation:
     """The findings about ``brokers`` from the resources of ``stack``.
 
@@ -53,7 +53,7 @@ def evaluate_stack(
             members.append(_Member(broker, facts.plan, facts.settings))
     zones, evaluation = Zones(stack), StackEvaluation()
     for cluster in _clusters(members):
-        policy = (policies or {}).get(cluster[0].broker.holder, ResolverPolicy())
+        policy = policies.get(cluster[0].broker.holder, ResolverPolicy())
         checked = _Cluster(cluster, networks).evaluate(zones, policy, asked)
         findings, remarks = evaluation.findings + checked.findings, checked.remarks
         evaluation = StackEvaluation(findings, evaluation.remarks + remarks)
@@ -96,7 +96,7 @@ class _Cluster:
         self._settings = {id: setting for one in members for id, setting in one.settings.items()}
 
     def evaluate(
-        self, zones: Zones, policy: ResolverPolicy, asked: SystemResolvers | None
+        self, zones: Zones, policy: ResolverPolicy, asked: SystemResolvers
     ) -> StackEvaluation:
         facts = ClusterFacts(
             plan=self._plan,

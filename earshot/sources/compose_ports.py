@@ -100,7 +100,7 @@ def _pairs(
     if ip and not _is_ip(ip):
         raise _error(entry, where)
     if outer is not None and len(outer) != len(inner):
-        if len(inner) > 1 or len(outer) == 0:
+        if len(inner) > 1:
             raise _error(entry, where)
         outer = None  # one port out of a range: Docker chooses
     for i, port in enumerate(inner):

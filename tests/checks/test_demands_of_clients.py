@@ -39,6 +39,7 @@ def broker(protocol: str, more: str = "") -> str:
         ("listener.name.OUTER.ssl.keystore.location=/k.jks", "is of no listener"),
         ("listener.name.outside.ssl.keystore.location=/k.jks", "is of no listener"),
         ("listener.name.plaintext.ssl.keystore.location=/k.jks", ""),
+        ("listener.name.controller.ssl.keystore.location=/k.jks", ""),
     ],
 )
 def test_a_tls_listener_needs_a_key(line: str, said: str) -> None:

@@ -43,6 +43,7 @@ WARNED = [("KL015", "kafka", "warning")]
         WARNED,
     ),
     (checked(f"{TOPICS} localhost:9092", "INNER://kafka:29092,HOST://broker.example:9092"), []),
+    (checked(f"{TOPICS} localhost:9092", "INNER://kafka:29092,HOST://elsewhere:9092"), []),
 ])  # fmt: skip
 def test_a_health_check_is_a_client_in_the_container_of_its_broker(
     text: str, expected: list[tuple[str, str, str]]

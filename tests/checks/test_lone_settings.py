@@ -52,6 +52,19 @@ controller.listener.names=CONTROLLER
         ("log.dirs=/d\nconfluent.license.bootstrap.servers=k:9092", True),
         ("listeners=A://:1\ncruise.control.metrics.reporter.bootstrap.servers=k:9092", True),
         ("bootstrap.servers=k:9092\nlisteners=PLAINTEXT://:9092", True),
+        *(
+            (f"{key}=x", True)
+            for key in (
+                "advertised.host.name",
+                "control.plane.listener.name",
+                "controller.listener.names",
+                "early.start.listeners",
+                "inter.broker.listener.name",
+                "listener.security.protocol.map",
+                "log.dir",
+                "security.inter.broker.protocol",
+            )
+        ),
         # nodes of other programs
         ("node.id=1\nnode.environment=production", False),
         ("bootstrap.servers=k:9092\nadvertised.listeners=https://rest:8082", False),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from earshot.checks.remedy_lines import CheckedFile, added_listener, setting_of
+from earshot.checks.remedy_lines import CheckedFile, added_listener, on_one_line, setting_of
 from earshot.sources.deployment import deployment
 from tests.rules.deployment_examples import services
 
@@ -21,6 +21,10 @@ from tests.rules.deployment_examples import services
 def test_a_property_is_set_as_the_image_reads_it(image: str, given: str, setting: str) -> None:
     (service,) = services(f"services: {{k: {{image: {image}, environment: {{{given}: a}}}}}}")
     assert setting_of(service, "advertised.listeners") == setting
+
+
+def test_a_list_in_one_line_has_no_empty_entry() -> None:
+    assert on_one_line("\n A://a:1,\n , B://b:2,\n") == "A://a:1,B://b:2"
 
 
 @pytest.mark.parametrize(("last", "port"), [(65_534, 65_535), (65_535, None)])

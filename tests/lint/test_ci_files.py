@@ -404,6 +404,8 @@ def test_drop_ins_are_merged_into_their_unit(
     chosen = choose([tmp_path if by_folder else file])
     (report,) = (check(file, {}) for file in chosen.files if file.name == "a-b.container")
     assert report.kind.startswith("Podman unit")
+    if len(drop_ins) == 1 and expected:
+        assert report.kind == f"Podman unit, with {Path(*drop_ins).name}"
     assert [
         (str(Path(mistake.place.file).relative_to(tmp_path)), mistake.finding.rule)
         for mistake in report.mistakes

@@ -2,6 +2,7 @@
 
 import pytest
 
+from earshot.rules.kl014_image import RULE
 from earshot.rules.kl014_misspelt import misspelt_variables
 from earshot.topology.container import Container
 
@@ -72,3 +73,19 @@ def test_the_prefix_of_bitnami_counts_in_its_image_alone() -> None:
     assert reported("bitnami/kafka:3.9", others) == [(others, wanted)]
     assert reported("bitnami/kafka:3.9", others, wanted) == []
     assert reported("apache/kafka:4.1.1", "KAFKA_CFG_NUM_PARTITIONS") == []
+
+
+@pytest.mark.parametrize(
+    ("observed", "input", "is_cause"),
+    [
+        ("no addresses", "advertised.listeners", True),
+        ("KAFKA_ADVERTISED_LISTENERS is not set", "image", True),
+        ("no addresses", "listeners", False),
+    ],
+)
+def test_it_is_the_cause_of_what_the_right_one_lacks(
+    observed: str, input: str, is_cause: bool
+) -> None:
+    env = {"KAFKA_ADVERTISED_LISTNERS": "x"}
+    (misspelt,) = misspelt_variables(Container("kafka", CP, env=env))
+    assert misspelt.is_cause_of(RULE.finding(observed, "", inputs=(input,))) is is_cause

@@ -94,6 +94,7 @@ def test_a_variable_of_any_name_does_not_count_beside_one_that_is_known() -> Non
         ("app --listen=kafka:9092", False),
         ("app --advertise-addr=kafka:9092", False),
         ("app --kafka-url=kafka:1234", False),
+        ("app --kafka-proxy localhost:9092", False),
         ("app --kafka-url=kafka", False),
         ("app KAFKA=kafka:9092", False),
     ],

@@ -4,7 +4,9 @@ import pytest
 
 from earshot.facts.settings import KafkaSettings
 from earshot.listeners.address import Address
-from earshot.sources.clusters import quorum_address
+from earshot.sources.clusters import cluster_id, quorum_address
+from earshot.sources.service import Service
+from earshot.topology.container import Container
 
 CONTROLLER = {
     "process.roles": "controller",
@@ -29,3 +31,17 @@ def test_a_controller_of_a_dynamic_quorum_advertises_its_address(
 ) -> None:
     view = KafkaSettings(CONTROLLER | change, (4, 1, 1), complete=True)
     assert quorum_address(view) == address
+
+
+@pytest.mark.parametrize(
+    ("variable", "expected"),
+    [
+        ("KAFKA_KRAFT_CLUSTER_ID", "x"),
+        ("KAFKA_CFG_NODE_ID", ""),  # a random one
+        ("KAFKA_KRAFT_CLUSTER_ID_FILE", None),
+        ("KAFKA_SKIP_KRAFT_STORAGE_INIT", None),
+    ],
+)
+def test_a_cluster_id_from_a_file_is_unknown(variable: str, expected: str | None) -> None:
+    container = Container("kafka", "bitnami/kafka:3.7", env={variable: "x"})
+    assert cluster_id(Service("kafka", container)) == expected

@@ -54,12 +54,27 @@ def test_a_container_that_is_not_read_is_named(text: str, reason: str) -> None:
     assert (result.containers, result.not_read) == ((), (reason,))
 
 
+def test_a_variable_file_is_read_as_docker_does_it() -> None:
+    script = read_script("docker run --env-file kafka.env kafka")
+    (container,) = started_containers(
+        script, lambda file: f"FILE={file}\nHOST=${{HOST}}"
+    ).containers
+    assert container.service.container.env == {"FILE": "kafka.env", "HOST": "${HOST}"}
+
+
 @pytest.mark.parametrize("option", ["-H ssh://other", "--context other"])
 def test_containers_on_another_host_are_left_out(option: str) -> None:
     assert started(f"docker {option} run --name k kafka").containers == ()
 
 
-@pytest.mark.parametrize(("before", "is_open"), [("docker network create n\n", False), ("", True)])
+@pytest.mark.parametrize(
+    ("before", "is_open"),
+    [
+        ("docker network create n\n", False),
+        ("", True),
+        ("docker network create n\ndocker run -d\n", True),  # a command that is not read
+    ],
+)
 def test_only_a_network_that_the_script_creates_is_known_whole(before: str, is_open: bool) -> None:
     (container,) = started(f"{before}docker run --network n kafka").containers
     assert container.service.container.open_networks is is_open

@@ -5,9 +5,11 @@ import time
 import pytest
 
 from earshot.sources.hcl import Value, evaluate, read_blocks, shown
+from earshot.sources.values import COMPUTED
 
 VALUES: dict[str, Value] = {
     "var.port": "9092",
+    "var.long": "x" * 40_000,
     "local.env": {"A": "1", "B": "2"},
     "local.list": ["x", "y"],
 }
@@ -39,6 +41,7 @@ def resolve(path: tuple[str, ...]) -> Value:
         ("<<-EOF\n    a\n      b \\n\n    EOF", "a\n  b \\n\n"),
         ('concat(["a"], var.b)', None),
         ('"' * 70_000, None),
+        ('"${var.long}${var.long}"', COMPUTED),
     ],
     ids=lambda value: str(value)[:40],
 )

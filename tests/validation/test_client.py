@@ -238,6 +238,7 @@ def test_brokers_see_who_asks() -> None:
         ("security_protocol", "security.protocol"),
         ("sals.mechanism", "sasl.mechanism"),
         ("sl.truststore.location", "ssl.truststore.location"),
+        ("sl.keystore.key", "ssl.keystore.key"),
         ("kafka.security.protocol", None),  # Spark's
         ("kafka.ssl.keystore.certificate.chain", None),
         ("schema.registry.ssl.truststore.location", None),
