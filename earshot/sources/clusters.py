@@ -103,7 +103,7 @@ def servers_of(view: KafkaSettings) -> tuple[Address, ...]:
     """`controller.quorum.bootstrap.servers`; empty if voters are set, or if unknown."""
     with suppress(Unreadable):
         if "controller.quorum.voters" not in view.values:
-            return view.servers if view.has("controller.quorum.bootstrap.servers") else ()
+            return view.servers
     return ()
 
 

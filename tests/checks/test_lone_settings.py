@@ -11,6 +11,7 @@ from earshot.checks.lone_settings import (
     mistakes_in_properties,
     mistakes_in_values,
     mistakes_in_variables,
+    open_in_properties,
 )
 from earshot.listeners.address import Address, why_unusable
 from earshot.rules.rule import Finding, Severity
@@ -213,6 +214,13 @@ def test_no_remedy_names_an_address_that_nothing_can_use() -> None:
             for host, port in re.findall(r"://([^,;\s]*):(-?[0-9]+)", found.remedy):
                 address = Address(host.strip("[]"), int(port))
                 assert not why_unusable(address, lowest=0), (found.remedy, case)
+
+
+@pytest.mark.parametrize("key", ["listeners", "advertised.listeners"])
+def test_an_address_that_is_filled_in_later_leaves_the_listeners_open(key: str) -> None:
+    (reason,) = open_in_properties(f"node.id=1\n{key}=PLAINTEXT://${{HOST}}:9092\n")
+    assert reason == f"{key} is not known: PLAINTEXT://${{HOST}}:9092"
+    assert not [*open_in_properties(f"{key}=PLAINTEXT://kafka:9092\n")]
 
 
 def test_kafka_stops_at_the_first() -> None:

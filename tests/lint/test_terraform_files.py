@@ -32,6 +32,12 @@ def ui(bootstrap: str, rest: str = JOINED) -> str:
     )
 
 
+TOPICS = (
+    'resource "docker_container" "topics" {\n  image = "apache/kafka:4.1.1"\n'
+    f'  command = ["kafka-topics.sh", "--list", "--bootstrap-server", "gone:9092"]\n{JOINED}}}\n'
+)
+
+
 def instance(advertised: str, port: str = "9092") -> str:
     """An instance whose user data start a broker."""
     variables = KRAFT | {"KAFKA_ADVERTISED_LISTENERS": f"PLAINTEXT://{advertised}"}
@@ -64,6 +70,11 @@ def properties(advertised: str) -> str:
         (NETWORK + broker("kafka:9092", JOINED) + ui("kafka:9092"), []),
         (NETWORK + broker("localhost:9092", JOINED + PORTS) + ui("kafka:9092"), ["KL015"]),
         (NETWORK + broker("missing:9092", JOINED) + ui("kafka:9092"), ["KL015"]),
+        (NETWORK + broker("localhost:9092", JOINED) + ui("${docker_container.kafka.name}:9092"),
+         ["KL015"]),
+        (NETWORK + broker("kafka:9092", JOINED) + TOPICS, ["KL015"]),
+        ("locals {\n  at = { kafka = \"localhost\" }\n}\n" + broker("${local.at.kafka}:9093"),
+         ["KL017"]),
         # a network of elsewhere, and other modules, may have more names
         (broker("missing:9092", JOINED) + ui("kafka:9092"), []),
         (NETWORK + broker("missing:9092", JOINED) + ui("kafka:9092") + 'module "other" {}\n', []),

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from earshot.facts.settings import NEWEST, BrokerSettings
-from earshot.sources.service import Service, brokers_among, image_release
+from earshot.sources.service import Service, brokers_among, image_release, with_empty
 from tests.sources.services import APACHE, BITNAMI, CONFLUENT, UNKNOWN, service
 
 
@@ -59,6 +59,7 @@ def test_which_kafka_is_in_an_image(image: str, release: tuple[int, int] | None)
              "bash -c '/etc/confluent/docker/run & kafka-topics --create'"), True),
     (service("example/java", command="bin/kafka-server-start.sh c.properties"), True),
     (service("example/java", properties="listeners=A://:1"), True),
+    (service(UNKNOWN, {"KAFKA_ADVERTISED_LISTENERS": "A://k:1"}, "sleep infinity"), False),
 ])  # fmt: skip
 def test_which_services_run_a_broker(candidate: Service, runs: bool) -> None:
     assert bool(brokers_among([candidate])) is runs
@@ -70,6 +71,14 @@ def test_variables_are_passed_to_kafka() -> None:
     assert service(APACHE, env).settings == BrokerSettings(values, True, (4, 1), 1)
     defaults = service(APACHE).settings.values
     assert defaults["advertised.listeners"] == "PLAINTEXT://localhost:9092"
+
+
+@pytest.mark.parametrize(
+    ("image", "is_passed"), [(APACHE, True), (CONFLUENT, True), ("wurstmeister/kafka", False)]
+)
+def test_an_empty_variable_is_passed_by_some_images(image: str, is_passed: bool) -> None:
+    broker = service(image, {"KAFKA_NUM_PARTITIONS": ""})
+    assert ("num.partitions" in with_empty(broker, broker.settings).values) is is_passed
 
 
 @pytest.mark.parametrize("unread", ["env_file", "variables", "envFrom", "mounted files"])

@@ -37,6 +37,7 @@ def test_words_are_split_as_by_the_shell(text: str, expected: list[tuple[str, ..
     [
         ("P=1\na $P ${P}2", ("a", "1", "12")),
         ("export H=h P=1\nA=$H:$P\na $A", ("a", "h:1")),
+        ("A=${A}\na ${A:-9}", ("a", "9")),
         ("declare A=1; readonly B=2; typeset C=3; local D=4\na $A $B $C $D", ("a", *"1234")),
         ("a ${P:-9} ${P-8} ${1:-7}", ("a", "9", "8", "7")),
         ("a ${P:-${Q:-9}}", ("a", "9")),
