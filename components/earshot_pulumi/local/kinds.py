@@ -108,6 +108,10 @@ class LocalNodeKind(Kind):
                 operation.log(f"node {int(olds['node_id'])} in {original} runs on")
         process.stop(_directory(olds), restart.grace(current))
 
+    def make_room(self, operation: Operation, olds: Properties) -> None:
+        restart.check_others(_cluster(operation, olds), int(olds["node_id"]), _directory(olds))
+        self.delete(operation, olds)
+
 
 class LocalReadinessKind(Kind):
     """Waits for one broker after a change, or for the whole cluster at the end of a run."""

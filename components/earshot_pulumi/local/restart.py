@@ -125,6 +125,12 @@ def _running_launch(launch: Launch, record: Record) -> Launch | None:
     )
 
 
+def check_others(cluster: RunningCluster, id: int, directory: Path) -> None:
+    """Raises EarshotError if the node runs and must not stop, as another one does not serve."""
+    if running(directory) is not None and cluster_memory.serves(cluster.root):
+        _check_others(cluster, id)
+
+
 def _check_others(cluster: RunningCluster, id: int) -> None:
     """Returns once all other nodes are in sync. Raises EarshotError if one has ended, is suspended
     or does not catch up in time."""

@@ -244,7 +244,9 @@ class Servicer(sdk.ProviderServicer):
         # `pulumi destroy --target` compares resources, too, but checks none
         if owned in self._owners and owned in self._kept:
             return empty_pb2.Empty()
-        await self._operate(request, kind.delete, olds)
+        # a resource of the program that is neither compared nor created yet is to be replaced
+        act = kind.make_room if owned in self._owners else kind.delete
+        await self._operate(request, act, olds)
         return empty_pb2.Empty()
 
     def _kind(self, request: Any) -> Kind:

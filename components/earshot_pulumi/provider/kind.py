@@ -177,3 +177,7 @@ class Kind:
     def delete(self, operation: Operation, olds: Properties) -> None:
         """Removes the resource. By default there is nothing to remove. Raises OperationFailed."""
         return
+
+    def make_room(self, operation: Operation, olds: Properties) -> None:
+        """Removes the resource, which is then created again, as with `pulumi up --replace`."""
+        self.delete(operation, olds)

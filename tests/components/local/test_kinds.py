@@ -9,6 +9,7 @@ from earshot_pulumi.local import cluster_memory, preflight, process, restart
 from earshot_pulumi.local.kinds import LocalNodeKind, LocalPreflightKind
 from earshot_pulumi.local.process import Launch
 from earshot_pulumi.local.process_record import Record, running
+from earshot_pulumi.local.readiness import RunningCluster
 
 from earshot.errors import EarshotError
 from earshot.jvm.java import Java
@@ -65,6 +66,28 @@ def test_a_moved_checkout_stops_its_node(original: Path, monkeypatch: pytest.Mon
         assert read is not None and read["incarnation"] == record.incarnation
         Called(LocalNodeKind()).delete(props(original))
         assert running(moved / KAFKA / "node-1") is None
+
+
+def test_a_node_is_not_replaced_while_another_does_not_serve(
+    original: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory, olds = original / KAFKA / "node-1", props(original, cluster_id="id")
+    checked: list[tuple[str, int, Path]] = []
+
+    def check(cluster: RunningCluster, id: int, node_directory: Path) -> None:
+        checked.append((cluster.cluster_id, id, node_directory))
+        if len(checked) == 1:
+            raise EarshotError("node 1 was not stopped")
+
+    monkeypatch.chdir(original)
+    monkeypatch.setattr(restart, "check_others", check)
+    with node(directory) as child:
+        recorded(directory, Record.of(child.pid, "d"))
+        raised(EarshotError, Called(LocalNodeKind()).make_room, olds)
+        assert running(directory) is not None
+        Called(LocalNodeKind()).make_room(olds)
+        assert running(directory) is None
+    assert checked == [("id", 1, directory)] * 2
 
 
 def test_in_a_moved_checkout_no_node_is_started_again_with_the_old_paths(

@@ -159,7 +159,12 @@ def test_no_node_is_stopped_while_another_does_not_serve(
     error = raised(EarshotError, changed, tmp_path, node)
     assert str(error) == f"node 1 was not stopped: {reason}"
     assert node.calls == []
+    # Pulumi stops a node before it replaces it
+    cluster, directory = RunningCluster(tmp_path, "id"), launch(tmp_path, "256m").directory
+    error = raised(EarshotError, restart.check_others, cluster, 1, directory)
+    assert str(error) == f"node 1 was not stopped: {reason}"
     node.runs = None  # this one is to be started, not to be stopped
+    restart.check_others(cluster, 1, directory)
     changed(tmp_path, node)
     assert node.calls == ["stop 30", "start 512m", WAIT]
 

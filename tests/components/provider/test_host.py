@@ -281,19 +281,22 @@ def test_a_delete_sees_the_last_inputs_beside_outputs(
     assert deleted == [{"token": "of now", "made": 1}]
 
 
-@pytest.mark.parametrize(("calls", "is_left"), [
-    ([], False),
-    (["Check"], False),  # deleted before it is replaced
-    (["Check", "Create"], True),
-    (["Check", "Diff"], True),  # a delete that a failed update left behind
-    (["Diff"], False),  # `pulumi destroy --target`
+@pytest.mark.parametrize(("calls", "method"), [
+    ([], "delete"),
+    (["Check"], "make_room"),  # deleted before it is replaced
+    (["Check", "Create"], ""),
+    (["Check", "Diff"], ""),  # a delete that a failed update left behind
+    (["Diff"], "delete"),  # `pulumi destroy --target`
 ])  # fmt: skip
 def test_a_delete_leaves_what_a_resource_of_the_program_owns(
-    calls: list[str], is_left: bool, servicer: Servicer, monkeypatch: pytest.MonkeyPatch
+    calls: list[str], method: str, servicer: Servicer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deleted: list[Any] = []
     monkeypatch.setattr(Sleeper, "OWNS", ("place",))
-    monkeypatch.setattr(Sleeper, "delete", lambda _, __, olds: deleted.append(olds["place"]))
+    for name in ("delete", "make_room"):
+        monkeypatch.setattr(
+            Sleeper, name, lambda _, __, olds, name=name: deleted.append((name, olds["place"]))
+        )
     inputs = message({"place": "a", "seconds": 0})
     requests: dict[str, Any] = {
         "Check": proto.CheckRequest(urn=URN, news=inputs),
@@ -305,7 +308,7 @@ def test_a_delete_leaves_what_a_resource_of_the_program_owns(
     for place in ("a", "b"):
         delete = proto.DeleteRequest(urn=URN, id="x", properties=message({"place": place}))
         asyncio.run(servicer.Delete(delete, Context()))
-    assert deleted == (["b"] if is_left else ["a", "b"])
+    assert deleted == [*([(method, "a")] if method else []), ("delete", "b")]
 
 
 def test_two_resources_of_a_program_must_not_own_the_same(
