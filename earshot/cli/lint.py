@@ -57,7 +57,7 @@ class Choice:
 
     ``together`` are Compose files to be merged. With ``skip_unrelated`` a named file without a
     broker is skipped like in a folder. With ``fix`` the files are fixed before they are checked,
-    and the changes shown; with ``diff`` the changes are only shown.
+    and the changes shown; with ``diff``, also beside ``fix``, the changes are only shown.
     """
 
     select: Sequence[str] = ()
@@ -158,6 +158,9 @@ def _outcome(
     """The reports of all files, and the baseline, which may have just been created from them."""
     select = _selected(choice)
     ignore = rules_named(choice.ignore, "--ignore")
+    if select and not select - ignore:
+        observed = f"has all rules of --select: {', '.join(sorted(select))}"
+        raise EarshotError("--ignore", observed=observed, allowed="a selected rule remains")
     if not (paths or choice.together):
         raise EarshotError("earshot lint", observed="names no file", allowed="PATH..., or -f FILE")
     options = FileOptions(_release(choice.kafka_version), choice.profiles)
@@ -232,6 +235,7 @@ def _fix_files(paths: Sequence[Path], choice: Choice) -> str:
     ignore = rules_named(choice.ignore, "--ignore")
     options = FileOptions(_release(choice.kafka_version), choice.profiles)
     today, diffs = date.today(), []
+    is_written = choice.fix and not choice.diff
     for file in choose(paths).files:
         if file.suffix not in COMPOSE:
             continue
@@ -251,11 +255,11 @@ def _fix_files(paths: Sequence[Path], choice: Choice) -> str:
             continue  # reported where the file is checked
         if not fixed_file.fixed_mistakes:
             continue
-        if choice.fix and not replaced(file, old_text, fixed_file.text):
+        if is_written and not replaced(file, old_text, fixed_file.text):
             to_stderr(f"not fixed: {file} was edited meanwhile; run the same command again")
             continue
         diffs.append(difference(old_text, fixed_file.text, str(file)))
-        verb = "fixed" if choice.fix else "can be fixed"
+        verb = "fixed" if is_written else "can be fixed"
         to_stderr(f"{verb}: {file}, {count_of(len(fixed_file.fixed_mistakes), 'mistake')}")
     return "\n".join(diffs)
 

@@ -45,6 +45,10 @@ examples:
 """
 
 
+_OF_FINDINGS = ("select", "ignore", "baseline", "write_baseline", "diff", "fix")
+"""Options without a meaning for the walk of a client, beside those of the output."""
+
+
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise EarshotError(self.prog, observed=message, remedy=f"see {self.prog} --help")
@@ -59,6 +63,11 @@ def main(arguments: Sequence[str]) -> int:
     paths, format, output = (options.pop(name) for name in ("paths", "format", "output"))
     choice = command.Choice(**{key: value for key, value in options.items() if value is not None})
     if choice.explain:
+        of_findings = {"output": output, "format": format}
+        of_findings |= {key: options[key] for key in _OF_FINDINGS}
+        if names := [key.replace("_", "-") for key, value in of_findings.items() if value]:
+            observed = f"found --explain {choice.explain}, which prints a walk and no findings"
+            raise EarshotError(f"--{names[0]}", observed=observed, allowed="one of the two options")
         return command.explain(paths, choice)
     return command.run(paths, choice, LintFormat(format) if format else None, output)
 

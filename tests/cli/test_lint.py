@@ -202,6 +202,18 @@ def test_files_get_the_format_of_their_suffix_unless_one_is_named(earshot: Earsh
         ("a.yml --write-baseline d", "--write-baseline d: is a folder\n  allowed: a file"),
         ("a.yml --select KL9", f"--select: there is no rule KL9\n  allowed: {RULE_IDS}"),
         (
+            "a.yml --select KL017,KL014 --ignore KL014,KL017",
+            "--ignore: has all rules of --select: KL014, KL017\n  allowed: a selected rule remains",
+        ),
+        *(
+            (
+                f"a.yml --explain app {option}",
+                f"""{option.split()[0]}: found --explain app, which prints a walk and no findings
+  allowed: one of the two options""",
+            )
+            for option in ("--output b.sarif", "--format json", "--fix", "--write-baseline b.json")
+        ),
+        (
             "a.yml --select KL017,KL011,KL003",
             f"""--select: no file is checked by KL003, KL011
   allowed: {RULE_IDS_OF_FILES}
@@ -422,9 +434,10 @@ class TestFix:
         unchanged = Path("a.yml").stat()
         assert (unchanged.st_ino, unchanged.st_mtime_ns) == (status.st_ino, status.st_mtime_ns)
 
-    def test_a_diff_writes_nothing(self, earshot: Earshot) -> None:
+    @pytest.mark.parametrize("options", ["--diff", "--diff --fix"])
+    def test_a_diff_writes_nothing(self, options: str, earshot: Earshot) -> None:
         write("a.yml", MISTAKEN)
-        code, output, errors = earshot("lint a.yml --diff --format json")
+        code, output, errors = earshot(f"lint a.yml {options} --format json")
         assert (code, errors) == (1, f"can be fixed: a.yml, 1 mistake\n{DIFF}\n")
         assert rules_in(output) == ["KL015"]
         assert Path("a.yml").read_text() == MISTAKEN
