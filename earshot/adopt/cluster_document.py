@@ -257,8 +257,13 @@ class Leftover:
         return f"{self.what}: {self.why}"
 
 
+_TOPICS = "topics and their data"
 _DATA = Leftover(
-    "topics and their data",
+    _TOPICS,
+    "the new stack begins with empty volumes; the data of these brokers stay where they are",
+)
+_DATA_OF_ZOOKEEPER = Leftover(
+    _TOPICS,
     "a new KRaft cluster begins empty; moving a ZooKeeper cluster with its data takes Kafka's own "
     "migration, of which 3.9 is the last version",
 )
@@ -269,8 +274,8 @@ def leftovers(brokers: Sequence[KafkaBroker], services: Sequence[Service]) -> tu
     leftovers_found = [*_zookeepers(services)]
     for broker in brokers:
         leftovers_found += [*_variables(broker), *_properties(broker)]
-    if any(broker.is_zookeeper for broker in brokers):
-        leftovers_found.append(_DATA)
+    is_zookeeper = any(broker.is_zookeeper for broker in brokers)
+    leftovers_found.append(_DATA_OF_ZOOKEEPER if is_zookeeper else _DATA)
     return tuple(dict.fromkeys(leftovers_found))
 
 
