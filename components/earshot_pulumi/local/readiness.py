@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -225,6 +226,11 @@ def _family(values: Mapping[str, str], listener: str) -> dict[str, str]:
     ip = ip_of(address.host) if address is not None else None
     if ip is None or ip.is_unspecified:
         return {}  # both families, or unknown
+    family = socket.AF_INET if ip.version == 4 else socket.AF_INET6
+    try:
+        socket.getaddrinfo("localhost", None, family, flags=socket.AI_ADDRCONFIG)
+    except OSError:
+        return {}  # offline, with loopback alone, glibc resolves names for both families only
     return {"broker.address.family": f"v{ip.version}"}
 
 
