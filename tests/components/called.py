@@ -54,8 +54,8 @@ class Called:
     def delete(self, olds: Properties) -> None:
         self.kind.delete(self._operation(), olds)
 
-    def make_room(self, olds: Properties) -> None:
-        self.kind.make_room(self._operation(), olds)
+    def delete_before_replacement(self, olds: Properties) -> None:
+        self.kind.delete_before_replacement(self._operation(), olds)
 
     def _operation(self, preview: bool = False) -> Operation:
         urn = "urn:pulumi:s::earshot::earshot:index:Resource::name"

@@ -108,7 +108,7 @@ class LocalNodeKind(Kind):
                 operation.log(f"node {int(olds['node_id'])} in {original} runs on")
         process.stop(_directory(olds), restart.grace(current))
 
-    def make_room(self, operation: Operation, olds: Properties) -> None:
+    def delete_before_replacement(self, operation: Operation, olds: Properties) -> None:
         restart.check_others(_cluster(operation, olds), int(olds["node_id"]), _directory(olds))
         self.delete(operation, olds)
 

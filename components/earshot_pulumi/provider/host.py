@@ -245,7 +245,7 @@ class Servicer(sdk.ProviderServicer):
         if owned in self._owners and owned in self._kept:
             return empty_pb2.Empty()
         # a resource of the program that is neither compared nor created yet is to be replaced
-        act = kind.make_room if owned in self._owners else kind.delete
+        act = kind.delete_before_replacement if owned in self._owners else kind.delete
         await self._operate(request, act, olds)
         return empty_pb2.Empty()
 

@@ -178,6 +178,6 @@ class Kind:
         """Removes the resource. By default there is nothing to remove. Raises OperationFailed."""
         return
 
-    def make_room(self, operation: Operation, olds: Properties) -> None:
+    def delete_before_replacement(self, operation: Operation, olds: Properties) -> None:
         """Removes the resource, which is then created again, as with `pulumi up --replace`."""
         self.delete(operation, olds)

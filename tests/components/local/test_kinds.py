@@ -83,9 +83,9 @@ def test_a_node_is_not_replaced_while_another_does_not_serve(
     monkeypatch.setattr(restart, "check_others", check)
     with node(directory) as child:
         recorded(directory, Record.of(child.pid, "d"))
-        raised(EarshotError, Called(LocalNodeKind()).make_room, olds)
+        raised(EarshotError, Called(LocalNodeKind()).delete_before_replacement, olds)
         assert running(directory) is not None
-        Called(LocalNodeKind()).make_room(olds)
+        Called(LocalNodeKind()).delete_before_replacement(olds)
         assert running(directory) is None
     assert checked == [("id", 1, directory)] * 2
 

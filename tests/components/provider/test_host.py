@@ -283,7 +283,7 @@ def test_a_delete_sees_the_last_inputs_beside_outputs(
 
 @pytest.mark.parametrize(("calls", "method"), [
     ([], "delete"),
-    (["Check"], "make_room"),  # deleted before it is replaced
+    (["Check"], "delete_before_replacement"),  # deleted before it is replaced
     (["Check", "Create"], ""),
     (["Check", "Diff"], ""),  # a delete that a failed update left behind
     (["Diff"], "delete"),  # `pulumi destroy --target`
@@ -293,7 +293,7 @@ def test_a_delete_leaves_what_a_resource_of_the_program_owns(
 ) -> None:
     deleted: list[Any] = []
     monkeypatch.setattr(Sleeper, "OWNS", ("place",))
-    for name in ("delete", "make_room"):
+    for name in ("delete", "delete_before_replacement"):
         monkeypatch.setattr(
             Sleeper, name, lambda _, __, olds, name=name: deleted.append((name, olds["place"]))
         )
