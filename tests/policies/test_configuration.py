@@ -8,8 +8,8 @@ from typing import Any
 
 import grpc
 import pytest
+from earshot_policies.configuration import VARIABLE, FindingsFiles
 from earshot_policies.containers import CONTAINER_TYPE
-from earshot_policies.findings_file import VARIABLE, FindingsFiles
 from earshot_policies.pack import policies
 from pulumi.runtime import proto
 from pulumi_policy import EnforcementLevel, policy

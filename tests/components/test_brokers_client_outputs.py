@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from earshot_pulumi.client_output import OUTPUT, client_outputs
+from earshot_pulumi.brokers import OUTPUT, client_outputs
 
 from earshot.config.document import read_spec
 from earshot.config.local import LocalSpec
