@@ -1,6 +1,6 @@
 """Running nodes whose certificates have expired: a restarted node cannot connect to them."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +13,23 @@ from earshot_pulumi.refusals import STOP_FIRST
 def read_text(path: str) -> str:
     """The text of a file of this machine. Raises OSError or ValueError."""
     return Path(path).read_text()
+
+
+Running = tuple[int, Mapping[str, str], Callable[[str], str]]
+"""The id of a running node, its Kafka settings, and a function that reads its files (see
+`end_of`)."""
+
+
+def of_running(nodes: Iterable[Running]) -> dict[int, datetime]:
+    """The ends of those certificates that ``nodes`` show to other nodes and that have expired, by
+    node id."""
+    return expired(
+        {
+            id: end_of(values.get("ssl.keystore.location", ""), read)
+            for id, values, read in nodes
+            if Links.of_settings(values).show_certificates
+        }
+    )
 
 
 def expired(ends: Mapping[int, datetime | None]) -> dict[int, datetime]:
@@ -33,13 +50,6 @@ def problems(ends: Mapping[int, datetime], *, can_go_first: bool) -> Iterator[st
             f"them, and would never get in sync. {STOP_FIRST[0].upper()}{STOP_FIRST[1:]}, then run "
             "the same command again"
         )
-
-
-def end_shown(values: Mapping[str, str], read: Callable[[str], str] = read_text) -> datetime | None:
-    """The end of the certificate that a node with the Kafka settings ``values`` shows to other
-    nodes; None if it shows none, or if it is unknown. ``read`` is that of `end_of`."""
-    path = values.get("ssl.keystore.location", "")
-    return end_of(path, read) if path and Links.of_settings(values).show_certificates else None
 
 
 def end_of(path: str, read: Callable[[str], str] = read_text) -> datetime | None:

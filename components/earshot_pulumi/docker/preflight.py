@@ -31,7 +31,6 @@ from earshot_pulumi import listener_removal
 from earshot_pulumi.docker import (
     cluster_id,
     engine_objects,
-    expired,
     host_ports,
     images,
     labels,
@@ -202,7 +201,7 @@ def _problems(operation: Operation, olds: Properties, news: Properties) -> Itera
         yield from engine_objects.problems(target, objects)
         containers = list(running.running(engines, target, objects))
         yield from running.link_problems(containers, target)
-        yield from expired.problems(engines, target, objects, containers)
+        yield from running.expired_problems(engines, target, objects, containers)
         used = running.client_problems(engines, target, containers)
         yield from listener_removal.blocking(news["remove"], used, operation.log)
         former_stack = TargetStack.from_props(olds) if olds else None

@@ -11,14 +11,14 @@ from earshot.engine.connection import DockerObject
 from earshot.errors import EarshotError
 from earshot.placement.docker import DockerPlan
 from earshot_pulumi.deployment import child_name
-from earshot_pulumi.docker import engine_objects, expired, labels
+from earshot_pulumi.docker import engine_objects, labels
 from earshot_pulumi.docker.container_address import (
     ContainerAddress,
     Engines,
     asking,
     incarnation,
 )
-from earshot_pulumi.docker.running import settings_of
+from earshot_pulumi.docker.running import expired_ends, settings_of
 from earshot_pulumi.driver import not_stopped
 from earshot_pulumi.provider.internal import outputs_of, types_of
 from earshot_pulumi.provider.kind import Outputs
@@ -49,7 +49,7 @@ def unsettled(stack: str, planned: DockerPlan, resources: Mapping[str, Outputs])
         with Engines() as engines:
             objects = engine_objects.look(engines, planned.hosts)
             running = list(engine_objects.described(engines, planned.hosts, objects, is_own))
-            expired_ids = expired.ends_of(
+            expired_ids = expired_ends(
                 engines,
                 (
                     (container, host, settings_of(description).values)

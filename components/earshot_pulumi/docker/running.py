@@ -1,8 +1,11 @@
 """Reads the Kafka settings of running containers, and checks a change of their listeners."""
 
+import tarfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
 from typing import Final
 
 from earshot import sockets
@@ -14,10 +17,16 @@ from earshot.listeners.properties import NodeSettings, read_environment
 from earshot.listeners.security import node_name
 from earshot.placement.node_container import KEYS
 from earshot.sockets import Bound
-from earshot_pulumi import listener_removal
+from earshot_pulumi import expired, listener_removal
 from earshot_pulumi.docker import engine_objects, throwaway
 from earshot_pulumi.docker.container_address import Engines
-from earshot_pulumi.docker.engine_objects import EngineContainer, EngineObjects, TargetStack
+from earshot_pulumi.docker.engine_objects import (
+    EngineContainer,
+    EngineObjects,
+    TargetStack,
+    own_volumes,
+)
+from earshot_pulumi.docker.inner_listener import text_in
 from earshot_pulumi.node_links import Links, unrollable
 from earshot_pulumi.provider.kind import Inputs
 from earshot_pulumi.refusals import REMEMBER, STOP_FIRST
@@ -174,3 +183,37 @@ def _is_secured(node: RunningNode) -> bool:
     """True if a node uses a key store that `earshot_pulumi.docker.keys` has written."""
     store = node.values.get("ssl.keystore.location", "")
     return store.startswith(f"{KEYS}/") and store.endswith(f"{node_name(node.container.node)}.pem")
+
+
+def expired_problems(
+    engines: Engines, target: TargetStack, objects: EngineObjects, nodes: Iterable[RunningNode]
+) -> Iterator[str]:
+    """Why none of the running ``nodes`` of ``target`` can be restarted while others, whose
+    certificates have expired, run."""
+    running = {node.container.node: node for node in nodes}
+    ends = expired_ends(
+        engines, ((node.container, node.host, node.values) for node in running.values())
+    )
+    is_down = any(volume.node not in running for volume in own_volumes(target, objects))
+    yield from expired.problems(ends, can_go_first=not is_down)
+
+
+def expired_ends(
+    engines: Engines, running: Iterable[tuple[EngineContainer, DockerHost, Mapping[str, str]]]
+) -> dict[int, datetime]:
+    """The end of the certificate of each ``running`` container that has expired, by node id.
+
+    Each is given with its host and its Kafka settings.
+    """
+    return expired.of_running(
+        (container.node, values, partial(_text, engines, host, container.id))
+        for container, host, values in running
+    )
+
+
+def _text(engines: Engines, host: DockerHost, container: str, path: str) -> str:
+    """The text of a file in a container. Raises ValueError if it cannot be read."""
+    try:
+        return text_in(engines.of(host), container, path)
+    except (tarfile.TarError, *FAILURES) as reason:
+        raise ValueError(path) from reason

@@ -15,7 +15,8 @@ from earshot.placement.local import LocalPlan
 from earshot_pulumi.brokers import Brokers
 from earshot_pulumi.change_memory import ChangeRecords
 from earshot_pulumi.deployment import ClusterContext
-from earshot_pulumi.local import access, expired
+from earshot_pulumi.local import access
+from earshot_pulumi.local.preflight import in_order
 from earshot_pulumi.outputs import plan_input
 from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import Inputs
@@ -86,7 +87,7 @@ class LocalBrokers(Brokers):
             last_resource = self.certificates = LocalCertificates(
                 self.stack, spec.security, self.plan, local.root, self.gated_options(last_resource)
             )
-        nodes = expired.expired_first(local.root, self.plan.nodes)
+        nodes = in_order(local.root, self.plan.nodes)
         self.create_nodes(self.plan, nodes, self.first_predecessor(last_resource))
 
     def node(self, name: str, node: Node, after: pulumi.Resource) -> LocalNode:

@@ -11,7 +11,6 @@ from earshot_pulumi.local import (
     access,
     cluster_memory,
     data_root,
-    expired,
     preflight,
     process,
     reconstruction,
@@ -39,7 +38,7 @@ class LocalPreflightKind(Kind):
         root, plan = _root(news), ClusterPlan.model_validate(news["plan"])
         yield from cluster_memory.problems(root, plan)
         yield from access.problems(plan, news)
-        yield from expired.problems(root)
+        yield from preflight.expired_problems(root)
         yield from preflight.problems(root, plan, _last_plan(news))
         used = preflight.client_problems(root, plan)
         yield from listener_removal.blocking(news["remove"], used, operation.log)

@@ -4,6 +4,7 @@ import functools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from earshot import sockets
@@ -11,11 +12,11 @@ from earshot.errors import AddressError, EarshotError
 from earshot.jvm.broker_settings import ParserAnswer, ask_kafka
 from earshot.jvm.jars import kafka_broker_jars
 from earshot.jvm.java import Java, find_java
-from earshot.listeners.model import ClusterPlan
+from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.properties import NodeSettings, read_properties
 from earshot.listeners.render import server_properties
-from earshot_pulumi import listener_removal
-from earshot_pulumi.local.cluster_memory import node_directory, recall
+from earshot_pulumi import expired, listener_removal
+from earshot_pulumi.local.cluster_memory import ended, ended_first, node_directory, recall
 from earshot_pulumi.local.node_files import as_written
 from earshot_pulumi.local.process_record import PROPERTIES, running
 from earshot_pulumi.node_data import feature_level, is_formatted
@@ -163,6 +164,29 @@ def settings_of_running(root: Path) -> dict[int, NodeSettings]:
         for directory in root.glob("node-*")
         if (id := directory.name.removeprefix("node-")).isdigit() and running(directory) is not None
     }
+
+
+def expired_problems(root: Path) -> Iterator[str]:
+    """Why no node under ``root`` can be restarted while others, whose certificates have expired,
+    run."""
+    ends = _expired(root)
+    are_others_up = bool(ends) and not ended(root, except_id=min(ends))
+    yield from expired.problems(ends, can_go_first=are_others_up)
+
+
+def in_order(root: Path, nodes: Sequence[Node]) -> list[Node]:
+    """``nodes`` in the order of a change: those that have ended, those whose certificate has
+    expired, the others."""
+    ends = _expired(root)
+    return ended_first(root, sorted(nodes, key=lambda node: node.id not in ends))
+
+
+def _expired(root: Path) -> dict[int, datetime]:
+    """The end of the certificate of each running node under ``root`` that has expired, by id."""
+    running_nodes = settings_of_running(root).items()
+    return expired.of_running(
+        (id, settings.values, expired.read_text) for id, settings in running_nodes
+    )
 
 
 def started_with(directory: Path) -> str:

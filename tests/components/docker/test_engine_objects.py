@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from earshot_pulumi.docker import engine_objects, expired, images, labels, running
+from earshot_pulumi.docker import engine_objects, images, labels, running
 from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.engine_objects import (
     EngineContainer,
@@ -214,7 +214,7 @@ def test_a_refusal_names_no_property(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Engines, "of", lambda self, host: None)
     monkeypatch.setattr(engine_objects, "look", lambda _engines, _hosts: everything(ONE))
     monkeypatch.setattr(running, "link_problems", lambda *_: ["it would not do"])
-    monkeypatch.setattr(expired, "problems", lambda *_: ["it has expired"])
+    monkeypatch.setattr(running, "expired_problems", lambda *_: ["it has expired"])
     monkeypatch.setattr(running, "running", lambda *_: [])
     monkeypatch.setattr(images, "absent", lambda *_: [])
     news = {**ONE.to_props(), "cluster_id": OWN_ID, "remove": "unused"}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from docker.errors import APIError
-from earshot_pulumi.docker import expired, rolling_restart, running
+from earshot_pulumi.docker import rolling_restart, running
 from earshot_pulumi.docker.container_address import Engines
 
 from earshot.placement.docker import plan_docker
@@ -73,5 +73,5 @@ def test_no_node_is_restarted_that_could_not_connect_to_the_others(
     nodes = [
         node for node in running.running(Engines(), target, objects) if node.container.node in days
     ]
-    problems = "".join(expired.problems(Engines(), target, objects, nodes))
+    problems = "".join(running.expired_problems(Engines(), target, objects, nodes))
     assert refused in problems and bool(refused) is bool(problems)

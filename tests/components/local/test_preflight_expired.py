@@ -4,7 +4,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from earshot_pulumi.local import cluster_memory, expired
+from earshot_pulumi.local import cluster_memory, preflight
 
 from tests.components.local.nodes import recorded_node
 from tests.components.local.test_cluster_memory import planned
@@ -45,7 +45,7 @@ def test_no_node_is_restarted_that_could_not_connect_to_the_others(
                 left = days[node.id]
                 store.write_text("no PEM" if left is None else key_store(left))
                 running.enter_context(recorded_node(directory))
-        assert [node.id for node in expired.expired_first(tmp_path, plan.nodes)] == first
-        problems = "".join(expired.problems(tmp_path))
+        assert [node.id for node in preflight.in_order(tmp_path, plan.nodes)] == first
+        problems = "".join(preflight.expired_problems(tmp_path))
     assert refused in problems and bool(refused) is bool(problems)
     assert not refused or "Stop the cluster first (`pulumi destroy`; data is kept)" in problems
