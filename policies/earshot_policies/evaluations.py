@@ -1,19 +1,24 @@
 """One evaluation per resource and run. Every policy of the pack reports a part of it."""
 
+import functools
+import os
 from collections.abc import Iterator
+from dataclasses import replace
 
 from earshot_pulumi.gate import GATE_TYPE, PROVIDER_TYPE
-from pulumi_policy import ResourceValidationArgs, StackValidationArgs
+from pulumi_policy import PolicyProviderResource, ResourceValidationArgs, StackValidationArgs
 
+from earshot.checks.containers import ContainerRun, RegisteredContainer
 from earshot.checks.instance_stack import StackEvaluation
-from earshot.json_object import JsonObject
+from earshot.engine import connection
+from earshot.json_object import Document, JsonObject
+from earshot.names.machine import own_addresses
 from earshot.names.policy import ResolverPolicy
 from earshot.rules.grouped import cause
 from earshot.rules.rule import Finding
 from earshot.sources import docker_container, stack_resources
 from earshot.sources.stack_resources import INSTANCE, RegisteredStack
 from earshot_policies import ungated, workloads
-from earshot_policies.containers import CONTAINER_TYPE, Containers
 from earshot_policies.evaluation import Evaluation, has, plain, registered
 from earshot_policies.instances import USER_DATA, Instances
 from earshot_policies.launches import (
@@ -24,6 +29,7 @@ from earshot_policies.launches import (
     place_in_task,
 )
 
+CONTAINER_TYPE = "docker:index/container:Container"
 GATES = frozenset({GATE_TYPE, PROVIDER_TYPE})
 """The component around a gate, and the gate."""
 EVALUATED = GATES | frozenset({CONTAINER_TYPE, INSTANCE, TASK_DEFINITION, *TEMPLATES})
@@ -39,7 +45,7 @@ class Evaluations:
         self._policies: dict[str, ResolverPolicy] = {}
         self._inputs: dict[str, JsonObject] = {}
         self._evaluations: dict[str, Evaluation] = {}
-        self._containers = Containers()
+        self._containers = ContainerRun()
         self._instances = Instances()
         self._workloads = workloads.Workloads()
         self._outcome: StackEvaluation | None = None
@@ -141,10 +147,40 @@ class Evaluations:
             return evaluate_template(args.resource_type, inputs)
         if args.resource_type == TASK_DEFINITION:
             return evaluate_task(inputs)
-        return self._containers.evaluate(args, inputs, policy, self._built())
+        return self._container(args, inputs, policy)
+
+    def _container(
+        self, args: ResourceValidationArgs, inputs: Document, policy: ResolverPolicy
+    ) -> Evaluation:
+        """The evaluation of the single container in ``args``."""
+        engine_id = _engine_id(args.provider)
+        service = docker_container.read_service(inputs, args.name)
+        is_built = docker_container.is_one_of(service.container.image, self._built())
+        service, is_gated = replace(service, is_built=is_built), f"{GATE_TYPE}$" in args.urn
+        result = self._containers.register(
+            RegisteredContainer(args.urn, service, engine_id, is_gated),
+            policy,
+            _own_addresses() if connection.is_here(engine_id) else (),
+        )
+        return Evaluation(result.findings, result.remarks)
 
     def _built(self) -> Iterator[str]:
         """The names of the images that the stack has built so far."""
         for urn, inputs in self._inputs.items():
             if urn.split("::")[2].rpartition("$")[2] in docker_container.BUILT_IMAGES:
                 yield from docker_container.built_names(inputs)
+
+
+@functools.cache
+def _own_addresses() -> tuple[str, ...]:
+    """The addresses of this machine."""
+    return own_addresses()
+
+
+def _engine_id(provider: PolicyProviderResource | None) -> str:
+    """The identity of a provider's engine: its context or address; the URN if that is unknown."""
+    props = plain(provider.props, None) if provider is not None else {}
+    if provider is not None and None in (props.get("context", ""), props.get("host", "")):
+        return provider.urn
+    configured_id = props.get("context") or props.get("host")
+    return str(configured_id or os.environ.get(connection.VARIABLE) or connection.DEFAULT)

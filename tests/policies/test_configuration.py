@@ -9,7 +9,7 @@ from typing import Any
 import grpc
 import pytest
 from earshot_policies.configuration import VARIABLE, FindingsFiles
-from earshot_policies.containers import CONTAINER_TYPE
+from earshot_policies.evaluations import CONTAINER_TYPE
 from earshot_policies.pack import policies
 from pulumi.runtime import proto
 from pulumi_policy import EnforcementLevel, policy

@@ -4,9 +4,9 @@ import base64
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import earshot_policies.containers
+import earshot_policies.evaluations
 import pytest
-from earshot_policies.containers import CONTAINER_TYPE
+from earshot_policies.evaluations import CONTAINER_TYPE
 from earshot_pulumi.gate import GATE_TYPE
 
 from earshot.adopt.adoption import adopt_compose
@@ -407,7 +407,7 @@ def test_a_name_that_leads_to_another_machine_is_advice(
     leads_here: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A router may stand before this one."""
-    monkeypatch.setattr(earshot_policies.containers, "own_addresses", lambda: ("192.0.2.10",))
+    monkeypatch.setattr(earshot_policies.evaluations, "_own_addresses", lambda: ("192.0.2.10",))
     listeners = "INTERNAL://kafka1:19092,HOST://kafka.example.com:9092,CONTROLLER://kafka1:9093"
     props = inputs({"KAFKA_ADVERTISED_LISTENERS": listeners}, image="apache/kafka:4.1.1")
     address = "192.0.2.10" if leads_here else "198.51.100.7"

@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from earshot_policies.containers import CONTAINER_TYPE
 from earshot_policies.evaluation import plain, property_of
+from earshot_policies.evaluations import CONTAINER_TYPE
 from earshot_pulumi.gate import GATE_TYPE, PROVIDER_TYPE
 from earshot_pulumi.provider.judge import PREVIEW_UNKNOWN
 from pulumi_policy.proxy import unknown_checking_proxy

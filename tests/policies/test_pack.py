@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from earshot_policies.containers import CONTAINER_TYPE
+from earshot_policies.evaluations import CONTAINER_TYPE
 from earshot_policies.pack import SINGLE_RULES, STACK_RULES, policies
 from earshot_pulumi.gate import GATE_TYPE, PROVIDER_TYPE
 from pulumi_policy import (

@@ -4,7 +4,7 @@ from typing import Any
 
 import pulumi
 import pytest
-from earshot_policies.containers import CONTAINER_TYPE
+from earshot_policies.evaluations import CONTAINER_TYPE
 from earshot_pulumi.gate import GATE_TYPE, PROVIDER_TYPE
 from pulumi_policy import PolicyResource, PolicyResourceOptions
 from pulumi_policy.proxy import unknown_checking_proxy
