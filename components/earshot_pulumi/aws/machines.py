@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -42,29 +42,15 @@ class Machine:
         return ""
 
 
-Look = Callable[[Sequence[str]], Mapping[str, Machine]]
-"""The instances with these ids that are not terminated, by id."""
-Start = Callable[[str], None]
-"""Starts the instance with this id."""
+def described(config: AwsSettings, region: str, ids: Sequence[str]) -> dict[str, Machine]:
+    """The instances with these ``ids`` that are not terminated, by id. Raises EarshotError."""
+    return {machine.id: machine for machine in _machines(config, region, "instance-id", ids)}
 
 
-def looks(config: AwsSettings, region: str) -> Look:
-    """A function that describes instances; it raises EarshotError where AWS does not answer."""
-
-    def look(ids: Sequence[str]) -> Mapping[str, Machine]:
-        return {machine.id: machine for machine in _machines(config, region, "instance-id", ids)}
-
-    return look
-
-
-def starter(config: AwsSettings, region: str) -> Start:
-    """A function that starts a stopped instance. It raises EarshotError."""
-
-    def start(id: str) -> None:
-        with asking(f"instance {id}", "cannot be started", "ec2:StartInstances"):
-            client(config, region, "ec2").start_instances(InstanceIds=[id])
-
-    return start
+def start(config: AwsSettings, region: str, id: str) -> None:
+    """Starts a stopped instance. Raises EarshotError."""
+    with asking(f"instance {id}", "cannot be started", "ec2:StartInstances"):
+        client(config, region, "ec2").start_instances(InstanceIds=[id])
 
 
 def machines(config: AwsSettings, region: str, stack: str) -> dict[str, Machine]:

@@ -9,19 +9,22 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from earshot.errors import EarshotError
 from earshot.user_data.boot import NodeReport
 from earshot_pulumi import driver
 from earshot_pulumi.aws.credentials import Read, reader
-from earshot_pulumi.aws.machines import Look, Machine, Start, looks, starter
-from earshot_pulumi.aws.targets import Target, Unhealthy, health, register
+from earshot_pulumi.aws.machines import Machine, described, start
+from earshot_pulumi.aws.targets import Target, register, unhealthy
 from earshot_pulumi.aws_settings import AwsKind
 from earshot_pulumi.driver import NodeDriver
 from earshot_pulumi.properties import read
 from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import Operation, Properties
 
+Unhealthy = Callable[[Target], str]
+"""Returns the reason why the balancer sends a target no connections; empty if it sends some."""
 POLL = 5.0
 """Seconds between two reads. An account may read parameters 40 times a second:
 https://docs.aws.amazon.com/general/latest/gr/ssm.html"""
@@ -96,8 +99,8 @@ def wait_for(
     nodes: Sequence[Awaited],
     read: Read,
     deadline: float,
-    look: Look,
-    start: Start,
+    look: Callable[[Sequence[str]], Mapping[str, Machine]],
+    start: Callable[[str], None],
     unhealthy: Unhealthy,
     *,
     poll: float = POLL,
@@ -152,7 +155,7 @@ class AwsReadinessKind(AwsKind):
         """True if an instance was stopped since the last update; false if AWS does not answer."""
         ids = [str(node["instance"]) for node in props["nodes"]]
         with contextlib.suppress(EarshotError):
-            machines = looks(self.settings(operation), props["region"])(ids)
+            machines = described(self.settings(operation), props["region"], ids)
             return any(machine.is_stopped for machine in machines.values())
         return False
 
@@ -170,9 +173,9 @@ class AwsReadinessKind(AwsKind):
                 [read(Awaited, node) for node in news["nodes"]],
                 reader(settings, region),
                 news["deadline"],
-                looks(settings, region),
-                starter(settings, region),
-                health(settings, region),
+                partial(described, settings, region),
+                partial(start, settings, region),
+                partial(unhealthy, settings, region),
                 progress=operation.log,
             )
         return news

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
-from typing import Any
 
 from earshot_pulumi.aws.credentials import asking, client
 from earshot_pulumi.aws_settings import AwsSettings
@@ -25,22 +24,12 @@ class Target:
     port: int
 
 
-Unhealthy = Callable[[Target], str]
-"""Returns the reason why the balancer sends a target no connections; empty if it sends some."""
+def unhealthy(config: AwsSettings, region: str, target: Target) -> str:
+    """Why the balancer in ``region`` sends ``target`` no connections; empty if it sends some.
 
-
-def health(config: AwsSettings, region: str) -> Unhealthy:
-    """A function that reads the health of targets in ``region``. It raises EarshotError if AWS does
-    not answer."""
-
-    def unhealthy(target: Target) -> str:
-        queries = [{"Id": target.address, "Port": target.port}]
-        with _named_errors(region, "described", "DescribeTargetHealth"):
-            elb = client(config, region, "elbv2")
-            response = elb.describe_target_health(TargetGroupArn=target.group, Targets=queries)
-        return _reason(target, response["TargetHealthDescriptions"])
-
-    return unhealthy
+    Raises EarshotError if AWS does not answer.
+    """
+    return _reason(target, _described(config, region, [target]))
 
 
 def deregister(config: AwsSettings, region: str, targets: Iterable[Target]) -> None:
@@ -63,16 +52,15 @@ def still_served(config: AwsSettings, region: str, targets: Iterable[Target]) ->
 
     Raises EarshotError.
     """
-    states = []
-    with _named_errors(region, "described", "DescribeTargetHealth"):
-        for group, group_targets in _by_group(targets).items():
-            elb = client(config, region, "elbv2")
-            response = elb.describe_target_health(TargetGroupArn=group, Targets=group_targets)
-            for description in response["TargetHealthDescriptions"]:
-                state, target = description["TargetHealth"]["State"], description["Target"]
-                if state in SERVED:
-                    states.append(f"target {target['Id']}:{target['Port']} is {state}")
-    return states
+    states = [
+        (description["Target"], description["TargetHealth"]["State"])
+        for description in _described(config, region, targets)
+    ]
+    return [
+        f"target {target['Id']}:{target['Port']} is {state}"
+        for target, state in states
+        if state in SERVED
+    ]
 
 
 def register(config: AwsSettings, region: str, targets: Iterable[Target]) -> None:
@@ -84,6 +72,17 @@ def register(config: AwsSettings, region: str, targets: Iterable[Target]) -> Non
         for group, group_targets in _by_group(targets).items():
             elb = client(config, region, "elbv2")
             elb.register_targets(TargetGroupArn=group, Targets=group_targets)
+
+
+def _described(config: AwsSettings, region: str, targets: Iterable[Target]) -> list[Properties]:
+    """AWS's descriptions of ``targets`` and of their health."""
+    descriptions: list[Properties] = []
+    with _named_errors(region, "described", "DescribeTargetHealth"):
+        for group, group_targets in _by_group(targets).items():
+            elb = client(config, region, "elbv2")
+            response = elb.describe_target_health(TargetGroupArn=group, Targets=group_targets)
+            descriptions += response["TargetHealthDescriptions"]
+    return descriptions
 
 
 def _by_group(targets: Iterable[Target]) -> dict[str, list[Properties]]:
@@ -103,7 +102,7 @@ def _named_errors(region: str, participle: str, action: str) -> AbstractContextM
     return asking(subject, f"cannot be {participle}", f"elasticloadbalancing:{action}")
 
 
-def _reason(target: Target, descriptions: list[Any]) -> str:
+def _reason(target: Target, descriptions: list[Properties]) -> str:
     group = target.group.rpartition(":targetgroup/")[2].partition("/")[0]
     subject = f"target {target.address}:{target.port} of target group {group}"
     if not descriptions:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import uuid4
 
@@ -61,12 +61,8 @@ class AwsTurnKind(AwsKind):
         if not others or news["wanted"] is UNKNOWN or not self.differs(operation, olds, news):
             return
         settings, region = self.settings(operation), news["region"]
-        machines_by_name = machines(settings, region, news["stack"])
-        values = reader(settings, region)([other["parameter"] for other in others])
-        reasons = dict(
-            _down_reasons([OtherNode(**other) for other in others], machines_by_name, values)
-        )
-        if reasons:
+        nodes = [OtherNode(**other) for other in others]
+        if reasons := nodes_down(settings, region, news["stack"], nodes):
             yield _refusal(int(news["node"]), reasons)
 
     def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
@@ -116,19 +112,15 @@ def nodes_down(
     settings: AwsSettings, region: str, stack: str, nodes: Sequence[OtherNode]
 ) -> dict[int, str]:
     """The reason for each of ``nodes`` that does not serve, by its id. Raises EarshotError."""
+    machines_by_name = machines(settings, region, stack)
     values = reader(settings, region)([node.parameter for node in nodes])
-    return dict(_down_reasons(nodes, machines(settings, region, stack), values))
-
-
-def _down_reasons(
-    nodes: Iterable[OtherNode], machines: Mapping[str, Machine], values: Mapping[str, str]
-) -> Iterator[tuple[int, str]]:
-    """The id of each node that does not serve, with the reason."""
-    for node in nodes:
-        if reason := _reason(
-            int(node.node), machines.get(node.name), values.get(node.parameter, "")
-        ):
-            yield int(node.node), reason
+    reasons = {
+        int(node.node): _reason(
+            int(node.node), machines_by_name.get(node.name), values.get(node.parameter, "")
+        )
+        for node in nodes
+    }
+    return {id: reason for id, reason in reasons.items() if reason}
 
 
 def _reason(node: int, machine: Machine | None, text: str) -> str:

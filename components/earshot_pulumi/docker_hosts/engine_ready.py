@@ -11,7 +11,7 @@ from earshot.engine.failures import FAILURES
 from earshot.errors import EarshotError
 from earshot.user_data.host_report import HostReport
 from earshot_pulumi.aws.credentials import reader
-from earshot_pulumi.aws.machines import looks
+from earshot_pulumi.aws.machines import described
 from earshot_pulumi.aws_settings import AwsKind
 from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.images import has_image
@@ -91,7 +91,7 @@ def report_of(settings: Inputs, props: Properties) -> HostReport | None:
     name, instance, region = props["report"], props["instance"], props["region"]
     try:
         text = reader(settings, region)([name]).get(name, "")
-        machine = looks(settings, region)([instance]).get(instance)
+        machine = described(settings, region, [instance]).get(instance)
     except EarshotError:
         return None
     report = HostReport.read(text)

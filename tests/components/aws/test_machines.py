@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 from earshot_pulumi.aws import machines as module
-from earshot_pulumi.aws.machines import looks, machines
+from earshot_pulumi.aws.machines import described, machines
 
 from earshot.errors import EarshotError
 from tests.doubles.aws.in_process import moto_in_process
@@ -38,8 +38,8 @@ def test_a_stacks_own_instances_are_described_until_they_are_terminated(ec2: Any
     launched(ec2, "mine-broker-3")
     ec2.stop_instances(InstanceIds=[stopped])
     ec2.terminate_instances(InstanceIds=[machines({}, REGION, "mine")["mine-broker-3"].id])
-    described = machines({}, REGION, "mine")
-    assert {name: (it.id, it.state, it.problem) for name, it in described.items()} == {
+    stack_machines = machines({}, REGION, "mine")
+    assert {name: (it.id, it.state, it.problem) for name, it in stack_machines.items()} == {
         "mine-broker-1": (running, "running", ""),
         "mine-broker-2": (stopped, "stopped", f"its instance {stopped} is stopped"),
     }
@@ -47,13 +47,13 @@ def test_a_stacks_own_instances_are_described_until_they_are_terminated(ec2: Any
 
 def test_the_time_is_that_of_the_last_start(ec2: Any) -> None:
     id = launched(ec2, "mine-broker-1")
-    launch = looks({}, REGION)([id])[id].started
+    launch = described({}, REGION, [id])[id].started
     time.sleep(1.1)
     ec2.stop_instances(InstanceIds=[id])
     ec2.start_instances(InstanceIds=[id])
-    last_start = looks({}, REGION)([id])[id].started
+    last_start = described({}, REGION, [id])[id].started
     assert launch < last_start <= time.time()
-    assert looks({}, REGION)(["i-0123456789abcdef0"]) == {}
+    assert described({}, REGION, ["i-0123456789abcdef0"]) == {}
 
 
 def test_an_instance_whose_checks_fail_is_impaired(
@@ -84,5 +84,5 @@ def test_where_aws_does_not_answer_the_permission_is_named(monkeypatch: pytest.M
 
     monkeypatch.setattr(module, "client", lambda *_: Refusing())
     with pytest.raises(EarshotError, match="credentials call ec2:DescribeInstances") as caught:
-        looks({}, REGION)(["i-1"])
+        described({}, REGION, ["i-1"])
     assert "UnauthorizedOperation" in str(caught.value)

@@ -45,9 +45,9 @@ def parameters(monkeypatch: pytest.MonkeyPatch, states: dict[str, str]) -> dict[
     texts: dict[str, str] = {}
 
     def service(answer: Any) -> Any:
-        def connected(config: Any, region: str) -> Any:
+        def connected(config: Any, region: str, about: Any) -> Any:
             assert (config, region) == (CONFIG, "eu-central-1")
-            return answer
+            return answer(about)
 
         return connected
 
@@ -57,9 +57,10 @@ def parameters(monkeypatch: pytest.MonkeyPatch, states: dict[str, str]) -> dict[
     def unhealthy(target: Target) -> str:
         return f"{target.address}:{target.port} is unhealthy"
 
-    for name, answer in (("reader", Parameters(texts)), ("looks", look), ("health", unhealthy)):
+    answers = {"described": look, "unhealthy": unhealthy, "start": states.pop}
+    for name, answer in answers.items():
         monkeypatch.setattr(readiness, name, service(answer))
-    monkeypatch.setattr(readiness, "starter", service(lambda id: states.pop(id)))
+    monkeypatch.setattr(readiness, "reader", lambda *at: partial(service(Parameters(texts)), *at))
     return texts
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from earshot_pulumi.aws.machines import Machine
-from earshot_pulumi.aws.readiness import Awaited, wait_for
-from earshot_pulumi.aws.targets import Target, Unhealthy
+from earshot_pulumi.aws.readiness import Awaited, Unhealthy, wait_for
+from earshot_pulumi.aws.targets import Target
 
 from earshot.errors import EarshotError
 from earshot.user_data.boot import NodeReport, NodeState

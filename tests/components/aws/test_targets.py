@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 import pytest
-from earshot_pulumi.aws.targets import Target, deregister, health, register, still_served
+from earshot_pulumi.aws.targets import Target, deregister, register, still_served, unhealthy
 
 from earshot.errors import EarshotError
 from tests.doubles.aws.in_process import MotoInProcess, moto_in_process
@@ -35,14 +35,13 @@ def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_target_is_healthy_or_named_with_its_state(cloud: MotoInProcess) -> None:
     target = Target(group(cloud), ADDRESS, 9094)
-    unhealthy = health({}, REGION)
-    assert unhealthy(target) == (
+    assert unhealthy({}, REGION, target) == (
         "target 10.0.0.11:9094 of target group kafka-1 is unavailable "
         "(Target.NotRegistered: Target is not registered)"
     )
     registered = {"TargetGroupArn": target.group, "Targets": [{"Id": ADDRESS, "Port": 9094}]}
     cloud.client("elbv2").register_targets(**registered)
-    assert unhealthy(target) == ""
+    assert unhealthy({}, REGION, target) == ""
 
 
 def test_targets_leave_their_group_and_come_back(cloud: MotoInProcess) -> None:
@@ -66,7 +65,7 @@ def test_targets_leave_their_group_and_come_back(cloud: MotoInProcess) -> None:
 @pytest.mark.parametrize(
     ("act", "action"),
     [
-        (lambda target: health({}, REGION)(target), "DescribeTargetHealth"),
+        (lambda target: unhealthy({}, REGION, target), "DescribeTargetHealth"),
         (lambda target: still_served({}, REGION, [target]), "DescribeTargetHealth"),
         (lambda target: register({}, REGION, [target]), "RegisterTargets"),
         (lambda target: deregister({}, REGION, [target]), "DeregisterTargets"),

@@ -113,7 +113,7 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
     monkeypatch.setattr(engine_ready, "ANSWER_SECONDS", 60.0)
     monkeypatch.setattr(engine_ready, "reader", lambda *_: lambda names: host.parameters)
     machine = Machine("i-1", "a", "running", STARTED)
-    monkeypatch.setattr(engine_ready, "looks", lambda *_: lambda ids: dict.fromkeys(ids, machine))
+    monkeypatch.setattr(engine_ready, "described", lambda *at: dict.fromkeys(at[2], machine))
     monkeypatch.setattr(engine_ready, "here", Path)
     monkeypatch.setattr("earshot_pulumi.docker_hosts.clusters.here", Path)
     return host

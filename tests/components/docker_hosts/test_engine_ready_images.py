@@ -51,7 +51,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     world = World()
     monkeypatch.setattr("earshot_pulumi.docker.container_address.connect", world.connected)
     monkeypatch.setattr(engine_ready, "reader", lambda *_: lambda names: world.parameters)
-    monkeypatch.setattr(engine_ready, "looks", lambda *_: lambda ids: {})
+    monkeypatch.setattr(engine_ready, "described", lambda *_: {})
     monkeypatch.setattr("earshot_pulumi.docker_hosts.clusters.here", Path)
     monkeypatch.setattr(engine_ready, "POLL_SECONDS", 0.01)
     return world
