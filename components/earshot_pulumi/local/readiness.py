@@ -92,7 +92,7 @@ class LocalDriver(ListeningNode):
         if not _listens(self._directory, self._listener):
             return NO_ANSWER
         if not self._is_broker:
-            return self.lacks()
+            return LocalDriver.lacks(self)
         state = self._broker_lacks()
         # `client` may have the credentials of this update's settings, not those of the node
         needs_client = access(self._values, self._cluster.client) and not own_access(self._values)
@@ -158,20 +158,11 @@ def _started_with(directory: Path) -> Mapping[str, str]:
     return read_properties(started_with(directory)).values
 
 
-class _Other(NodeDriver):
+class _OtherNode(LocalDriver):
     """A node that must be in sync before another one is stopped."""
 
-    def __init__(self, node: LocalDriver) -> None:
-        self.name, self._node = node.name, node
-
-    def check_alive(self) -> None:
-        self._node.check_alive()
-
     def lacks(self) -> str:
-        return self._node.hindrance()
-
-    def last_lines(self, count: int) -> str:
-        return ""
+        return self.hindrance()
 
 
 @dataclass(frozen=True)
@@ -203,9 +194,9 @@ class RunningCluster:
         Returns at once if ``id`` itself is not: its restart takes no replica away. Raises
         EarshotError.
         """
-        nodes = {node: LocalDriver(self, node) for node in cluster_memory.running_nodes(self.root)}
-        if id in nodes and not nodes[id].hindrance():
-            self._wait([_Other(other) for node, other in nodes.items() if node != id])
+        ids = cluster_memory.running_nodes(self.root)
+        if id in ids and not LocalDriver(self, id).hindrance():
+            self._wait([_OtherNode(self, other) for other in ids if other != id])
 
     def serves_clients(self) -> bool:
         """True if a running broker answers as a member of the cluster."""
