@@ -125,18 +125,18 @@ def _inner(plan: ClusterPlan, node: Node, listener: Listener, root: Path | None)
     return InnerListener.of(listener, keys, security.mechanisms(listener))
 
 
-class Engines(contextlib.AbstractContextManager["Engines"]):
+class Engines(contextlib.ExitStack):
     """Docker clients of several engines; each connects at its first use."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._clients: dict[tuple[str | None, str | None], docker.DockerClient] = {}
-        self._stack = contextlib.ExitStack()
 
     def of(self, host: HasEngine) -> docker.DockerClient:
         """The client of an engine. Raises EarshotError if it does not answer."""
         key = (host.engine, host.cert_path)
         if key not in self._clients:
-            self._clients[key] = self._stack.enter_context(connect(host))
+            self._clients[key] = self.enter_context(connect(host))
         return self._clients[key]
 
     def inspect(self, subject: str, host: HasEngine, id: str) -> DockerObject | None:
@@ -159,9 +159,6 @@ class Engines(contextlib.AbstractContextManager["Engines"]):
             clock = datetime.fromisoformat(self.of(host).api.info()["SystemTime"])
             since = datetime.fromisoformat(container["State"]["StartedAt"])
             return (clock - since).total_seconds()
-
-    def __exit__(self, *details: object) -> None:
-        self._stack.close()
 
 
 def failure(

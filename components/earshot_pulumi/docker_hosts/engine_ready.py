@@ -52,35 +52,34 @@ class DockerEngineReadyKind(AwsKind):
         host = host_of(news)
         begin = last_log = time.monotonic()
         while True:
+            identity: Properties = {}
+            # the former instance or boot may answer until it has ended
+            unreported = "answers, but its host has sent no report since it booted"
+            error = EarshotError(news["engine"], observed=unreported)
             try:
                 identity = _identity(host, begin + news["seconds"] - time.monotonic())
-                if report_of(self.settings(operation), news) is not None:
-                    return {**news, **identity}
-                # the former instance or boot may answer until it has ended
-                error = EarshotError(
-                    news["engine"],
-                    observed="answers, but its host has sent no report since it booted",
-                )
             except EarshotError as reason:
                 error = reason
-            now = time.monotonic()
-            report = report_of(self.settings(operation), news)
+            report, now = report_of(self.settings(operation), news), time.monotonic()
+            if identity and report is not None:
+                return {**news, **identity}
             if now - begin >= news["seconds"] or (report and report.is_final):
-                raise self._deadline_error(news, int(now - begin), error, report)
+                raise _deadline_error(news, int(now - begin), error, report)
             if now - last_log >= LOG_SECONDS:
                 operation.log(f"waiting for {news['engine']}: {error.observed}")
                 last_log = now
             operation.wait(POLL_SECONDS)
 
-    def _deadline_error(
-        self, props: Properties, seconds: int, error: EarshotError, report: HostReport | None
-    ) -> EarshotError:
-        detail = f"; the host itself reports: {report}" if report else "; the host sent no report"
-        return EarshotError(
-            f"Docker host {props['name']} ({props['instance']}): engine at {props['engine']}",
-            observed=f"{error.observed} after {seconds} s{detail}",
-            remedy=_remedy(error, report),
-        )
+
+def _deadline_error(
+    props: Properties, seconds: int, error: EarshotError, report: HostReport | None
+) -> EarshotError:
+    detail = f"; the host itself reports: {report}" if report else "; the host sent no report"
+    return EarshotError(
+        f"Docker host {props['name']} ({props['instance']}): engine at {props['engine']}",
+        observed=f"{error.observed} after {seconds} s{detail}",
+        remedy=_remedy(error, report),
+    )
 
 
 def report_of(settings: Inputs, props: Properties) -> HostReport | None:

@@ -51,9 +51,9 @@ def with_own_files(directory: Path, properties: str) -> str:
     for key, value in settings.values.items():
         replace(key, _replaced(key, value, copy_of))
     for name, of_files in _providers(settings.values):
-        kind, is_used = _ReferencesOf(name, of_files), False
+        is_used = False
         for key, value in [*values.items()]:
-            if (replaced := kind.replaced(value, copy_of)) != value:
+            if (replaced := _with_references(name, of_files, value, copy_of)) != value:
                 is_used = True
                 replace(key, replaced)
         allowed = f"{_PROVIDERS}.{name}.param.allowed.paths"
@@ -115,30 +115,23 @@ def _providers(values: Mapping[str, str]) -> Iterator[tuple[str, bool]]:
             yield name, kind == _OF_FILES
 
 
-class _ReferencesOf:
-    """The references to values of the config provider ``name``."""
+def _with_references(name: str, of_files: bool, value: str, copy_of: Callable[[str], str]) -> str:
+    """``value`` with ``copy_of`` applied to the path of each file that it refers to by the config
+    provider ``name``, which reads properties files if ``of_files``."""
 
-    def __init__(self, name: str, of_files: bool) -> None:
-        self._of_files = of_files
-        # as Kafka's ConfigTransformer reads them
-        self._reference = re.compile(rf"\$\{{{re.escape(name)}:([^:}}]+):([^}}]+)\}}")
-        self._name = name
+    def reference_to_copy(match: re.Match[str]) -> str:
+        path, key = match.groups()
+        if of_files:
+            return f"${{{name}:{copy_of(path)}:{key}}}"
+        original = f"{path}/{key}"
+        copy = copy_of(original)
+        if copy == original:
+            return match[0]
+        folder, _, file = copy.rpartition("/")
+        return f"${{{name}:{folder}:{file}}}"
 
-    def replaced(self, value: str, copy_of: Callable[[str], str]) -> str:
-        """``value`` with ``copy_of`` applied to the path of each file that it refers to."""
-
-        def reference_to_copy(match: re.Match[str]) -> str:
-            path, key = match.groups()
-            if self._of_files:
-                return f"${{{self._name}:{copy_of(path)}:{key}}}"
-            original = f"{path}/{key}"
-            copy = copy_of(original)
-            if copy == original:
-                return match[0]
-            folder, _, file = copy.rpartition("/")
-            return f"${{{self._name}:{folder}:{file}}}"
-
-        return self._reference.sub(reference_to_copy, value)
+    # as Kafka's ConfigTransformer reads references
+    return re.sub(rf"\$\{{{re.escape(name)}:([^:}}]+):([^}}]+)\}}", reference_to_copy, value)
 
 
 def _copied(directory: Path, name: str) -> str:
