@@ -28,8 +28,8 @@ from earshot_pulumi.file_access import writing
 from earshot_pulumi.outputs import applied, known_or, with_run_errors
 from earshot_pulumi.passwords import given_to
 from earshot_pulumi.properties import here
-from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import UNKNOWN, Kind, Operation, Properties
+from earshot_pulumi.provider.resource import InternalResource
 
 
 class CertificatesKind(Kind):

@@ -24,8 +24,8 @@ from earshot.transition.memory import ChangeMemory
 from earshot.transition.observed import corrected
 from earshot_pulumi.outputs import plan_input
 from earshot_pulumi.properties import here
-from earshot_pulumi.provider.internal import InternalResource, outputs_of, types_of
 from earshot_pulumi.provider.kind import Inputs, Kind, Operation, Outputs, Properties
+from earshot_pulumi.provider.resource import InternalResource, outputs_of, types_of
 from earshot_pulumi.validation import UNPROVED
 
 _READ: Final = "pulumi:pulumi:readStackResourceOutputs"

@@ -23,8 +23,8 @@ from earshot_pulumi.certificates import Certificates, store_of
 from earshot_pulumi.driver import Say
 from earshot_pulumi.file_access import writing
 from earshot_pulumi.properties import write
-from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import Inputs, Kind, Operation, Properties
+from earshot_pulumi.provider.resource import InternalResource
 
 MADE = "users.json"
 """File in the stack's folder of keys: the prefixes of each user that its cluster may have."""

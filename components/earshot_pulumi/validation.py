@@ -29,7 +29,6 @@ from earshot.validation.contract import Contract
 from earshot_pulumi.aws_settings import AwsKind, environment
 from earshot_pulumi.outputs import are_same, without_dependencies
 from earshot_pulumi.properties import here
-from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import (
     FailedUpdate,
     Interrupted,
@@ -37,6 +36,7 @@ from earshot_pulumi.provider.kind import (
     OperationFailed,
     Properties,
 )
+from earshot_pulumi.provider.resource import InternalResource
 
 CONTRACT, REPORT = "contract.json", "report.json"
 UNPROVED = "unproved"

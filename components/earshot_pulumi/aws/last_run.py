@@ -11,8 +11,8 @@ from earshot.config.aws import AwsSpec, Place
 from earshot.errors import EarshotError
 from earshot.listeners.listed import numbered
 from earshot_pulumi.aws.credentials import asking
-from earshot_pulumi.provider.internal import outputs_of, types_of
 from earshot_pulumi.provider.kind import Outputs
+from earshot_pulumi.provider.resource import outputs_of, types_of
 
 _INSTANCE: Final = "aws:ec2/instance:Instance"
 _VOLUME: Final = "aws:ebs/volume:Volume"

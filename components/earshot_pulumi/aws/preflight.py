@@ -32,8 +32,8 @@ from earshot_pulumi.aws.changes import HeldStack
 from earshot_pulumi.aws.credentials import reader
 from earshot_pulumi.aws_settings import SETTINGS, AwsKind
 from earshot_pulumi.properties import read
-from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import UNKNOWN, Operation, Properties
+from earshot_pulumi.provider.resource import InternalResource
 from earshot_pulumi.refusals import refused_settings
 
 Say = Callable[[str], None]

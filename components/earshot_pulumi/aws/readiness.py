@@ -20,8 +20,8 @@ from earshot_pulumi.aws.targets import Target, register, unhealthy
 from earshot_pulumi.aws_settings import AwsKind
 from earshot_pulumi.driver import NodeDriver
 from earshot_pulumi.properties import read
-from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import Operation, Properties
+from earshot_pulumi.provider.resource import InternalResource
 
 Unhealthy = Callable[[Target], str]
 """Returns the reason why the balancer sends a target no connections; empty if it sends some."""

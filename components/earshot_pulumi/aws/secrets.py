@@ -24,8 +24,8 @@ from earshot_pulumi.aws_settings import AwsKind
 from earshot_pulumi.certificates import Certificates, CertificatesKind, store_of
 from earshot_pulumi.expired import end_of, expired, problems
 from earshot_pulumi.file_access import writing
-from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import UNKNOWN, Operation, Properties
+from earshot_pulumi.provider.resource import InternalResource
 from earshot_pulumi.users import changes, merged, remember, remembered
 
 _FEWER = "remove users or prefixes from `security.users`"

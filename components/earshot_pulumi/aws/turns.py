@@ -18,8 +18,8 @@ from earshot_pulumi.aws.machines import Machine, machines
 from earshot_pulumi.aws.targets import Target, deregister, still_served
 from earshot_pulumi.aws_settings import AwsKind, AwsSettings
 from earshot_pulumi.properties import read
-from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import UNKNOWN, Operation, Properties
+from earshot_pulumi.provider.resource import InternalResource
 
 LEAVING_SECONDS = 60.0
 """Seconds within which a deregistration should take effect."""

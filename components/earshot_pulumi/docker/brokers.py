@@ -18,16 +18,16 @@ from earshot_pulumi.brokers import Brokers
 from earshot_pulumi.change_memory import ChangeRecords
 from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.docker import labels
-from earshot_pulumi.docker.cluster_id import TO_BE_MADE
 from earshot_pulumi.docker.engine_objects import TargetStack
 from earshot_pulumi.docker.host_resources import HostResources, labelled
 from earshot_pulumi.docker.kinds import digest
 from earshot_pulumi.docker.preflight import EnginePreflight
 from earshot_pulumi.docker.rolling_restart import GRACE
+from earshot_pulumi.docker.volume_data import TO_BE_MADE
 from earshot_pulumi.outputs import by_urn, plan_input
 from earshot_pulumi.properties import write
-from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import Inputs, Properties
+from earshot_pulumi.provider.resource import InternalResource
 from earshot_pulumi.unknown_inputs import is_marker
 
 if TYPE_CHECKING:

@@ -212,7 +212,7 @@ def problems(target: TargetStack, objects: EngineObjects) -> Iterator[str]:
     """
     yield from _taken_names(target, objects)
     yield from _foreign_data(target, objects)
-    if target.cluster_id:  # otherwise `docker.cluster_id` decides the id in this run
+    if target.cluster_id:  # otherwise `volume_data` decides the id in this run
         yield from another_clusters_data(target, target.cluster_id, objects)
     yield from _moved_controllers(target, objects)
     yield from _taken_ports(target, objects)

@@ -24,8 +24,8 @@ from earshot_pulumi.certificates import store_of
 from earshot_pulumi.docker import put_back, throwaway
 from earshot_pulumi.docker.container_address import Engines, asking
 from earshot_pulumi.properties import here
-from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import Kind, Operation, Properties
+from earshot_pulumi.provider.resource import InternalResource
 
 _DIGITS: Final = 12
 """Length of a certificate's version in file names."""

@@ -19,7 +19,6 @@ from earshot.placement import standpoint
 from earshot.placement.docker import planned
 from earshot.transition.memory import recall
 from earshot_pulumi.docker import engine_objects, labels
-from earshot_pulumi.docker.cluster_id import own_id
 from earshot_pulumi.docker.container_address import (
     ContainerAddress,
     Engines,
@@ -29,6 +28,7 @@ from earshot_pulumi.docker.container_address import (
 )
 from earshot_pulumi.docker.readiness import how_ended, is_intact, log_of
 from earshot_pulumi.docker.readiness import repair as repair_container
+from earshot_pulumi.docker.volume_data import own_id
 from earshot_pulumi.driver import POLL, Say
 
 LONG_ENOUGH: Final = 10.0

@@ -29,7 +29,6 @@ from earshot.listeners.render import server_properties
 from earshot.remote.leftovers import remove_leftovers
 from earshot_pulumi import listener_removal
 from earshot_pulumi.docker import (
-    cluster_id,
     engine_objects,
     host_ports,
     images,
@@ -42,8 +41,8 @@ from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.engine_objects import EngineObjects, TargetStack, hosts_of
 from earshot_pulumi.docker.rolling_restart import GRACE
 from earshot_pulumi.docker.throwaway import CommandFailed
-from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import UNKNOWN, Kind, Operation, Properties
+from earshot_pulumi.provider.resource import InternalResource
 from earshot_pulumi.refusals import refuse, refused_settings
 
 AT_ONCE: Final = 8
@@ -132,7 +131,7 @@ class EnginePreflightKind(Kind):
             ]
             refuse(_image_problems(operation, engines, target, pulled_indexes, (), olds, news))
             self._stop_removed(engines, target, olds, news)
-        cluster_id.remember(Path(news["state_dir"]), news["cluster_id"])
+        volume_data.remember_id(Path(news["state_dir"]), news["cluster_id"])
         return {**news, "absent": []}
 
     def _stop_removed(
@@ -194,7 +193,7 @@ def _problems(operation: Operation, olds: Properties, news: Properties) -> Itera
             engines.of(host)
         objects = engine_objects.look(engines, _answering(engines, hosts, target))
         if not known_id:
-            news["cluster_id"], id_problems = cluster_id.decided(
+            news["cluster_id"], id_problems = volume_data.decided_id(
                 target, current, configured, Path(news["state_dir"]), objects
             )
             yield from id_problems
@@ -206,7 +205,7 @@ def _problems(operation: Operation, olds: Properties, news: Properties) -> Itera
         yield from listener_removal.blocking(news["remove"], used, operation.log)
         former_stack = TargetStack.from_props(olds) if olds else None
         yield from volume_data.version_problems(engines, target, objects, former_stack)
-        own_id = configured or current or cluster_id.own_id(target.stack, Path(news["state_dir"]))
+        own_id = configured or current or volume_data.own_id(target.stack, Path(news["state_dir"]))
         yield from volume_data.data_problems(engines, target, objects, hosts, own_id)
         news["absent"] = hosts_without_image = images.absent(engines, target)
         yield from _image_problems(

@@ -20,8 +20,8 @@ from earshot_pulumi.docker.container_address import (
 )
 from earshot_pulumi.docker.running import expired_ends, settings_of
 from earshot_pulumi.driver import not_stopped
-from earshot_pulumi.provider.internal import outputs_of, types_of
 from earshot_pulumi.provider.kind import Outputs
+from earshot_pulumi.provider.resource import outputs_of, types_of
 
 GRACE: Final = 60
 """Seconds for a broker to hand over its leaderships, while there is a quorum."""

@@ -1,4 +1,10 @@
-"""Checks the data in a stack's volumes: is it of a newer Kafka, has a removed broker replicas."""
+"""Checks the data in a stack's volumes: is it of a newer Kafka, has a removed broker replicas, and
+of which cluster is it.
+
+The cluster id of a stack is generated once, then kept in the stack's state. Data outlives a stack.
+A new stack takes over the id of kept data if this checkout has recorded it or the stack's file
+names it. The stack's name is not enough: another deployment may use it too.
+"""
 
 import base64
 import contextlib
@@ -12,6 +18,8 @@ from typing import Final
 
 from earshot.config.docker_host import DockerHost
 from earshot.errors import EarshotError
+from earshot.files import cache
+from earshot.listeners.cluster_id import new_cluster_id, of_stack_name
 from earshot.placement.node_container import DATA
 from earshot.validation.cluster_state import ClusterState
 from earshot.validation.wire import ExchangeError
@@ -22,6 +30,8 @@ from earshot_pulumi.docker.engine_objects import (
     EngineObjects,
     EngineVolume,
     TargetStack,
+    another_clusters_data,
+    held_by_cluster,
     own_volumes,
 )
 from earshot_pulumi.node_data import feature_level, is_formatted, replicas
@@ -291,3 +301,59 @@ def _replicas_in_volumes(
 
 def _was_broker(object_labels: Mapping[str, str]) -> bool:
     return "broker" in object_labels.get(labels.ROLES, "").split(",")
+
+
+TO_BE_MADE: Final = "made by the update"
+"""The cluster id in the gate's inputs. The id is decided after the gate has approved them."""
+ID_FILE: Final = "cluster-id"
+"""File in a stack's state directory with the id of the cluster whose data the stack has."""
+LEFT_BY_EARLIER_RELEASES: Final = ("contract.json", "report.json")
+"""`make down` removes the first file, only `make clean` the second."""
+
+
+def decided_id(
+    target: TargetStack,
+    current: str | None,
+    configured: str | None,
+    state_dir: Path,
+    objects: EngineObjects,
+) -> tuple[str, list[str]]:
+    """The cluster id for ``target``, and the problems with it.
+
+    For a stack without an id in its state (``current`` is None), or with another one in its file
+    (``configured``).
+    """
+    volumes = held_by_cluster(target, objects)
+    if current is not None and configured and current in volumes:
+        text = (
+            f"`cluster_id: {configured}` is not the id of this stack's cluster, which is {current} "
+            f"and is in the data of every node. Remove the key, or write `cluster_id: {current}`"
+        )
+        return current, [text]
+    recorded_id = own_id(target.stack, state_dir)
+    id = configured or (recorded_id if recorded_id in volumes else None)
+    return id or new_cluster_id(), list(another_clusters_data(target, id, objects))
+
+
+def remember_id(state_dir: Path, cluster_id: str) -> None:
+    state_dir.mkdir(parents=True, exist_ok=True)
+    cache.write(state_dir / ID_FILE, cluster_id + "\n")
+
+
+def remembered_id(state_dir: Path) -> str | None:
+    """The recorded id, or None if there is none or it cannot be read."""
+    try:
+        return (state_dir / ID_FILE).read_text().strip() or None
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def own_id(stack: str, state_dir: Path) -> str | None:
+    """The cluster id in the data of ``stack``, or None if this checkout has no record of it.
+
+    Earlier releases recorded no id, which was derived from the stack's name, but left other files.
+    """
+    cluster_id = remembered_id(state_dir)
+    if cluster_id is None and any((state_dir / name).exists() for name in LEFT_BY_EARLIER_RELEASES):
+        return of_stack_name(stack)
+    return cluster_id

@@ -17,8 +17,8 @@ from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.images import has_image
 from earshot_pulumi.docker_hosts.clusters import host_of
 from earshot_pulumi.properties import here
-from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import Inputs, Operation, Properties
+from earshot_pulumi.provider.resource import InternalResource
 
 POLL_SECONDS = 3.0
 LEAST_SECONDS = 1.0

@@ -18,8 +18,8 @@ from earshot_pulumi.aws.credentials import batches, client, parameters, put_secr
 from earshot_pulumi.aws_settings import AwsKind
 from earshot_pulumi.file_access import writing
 from earshot_pulumi.properties import here
-from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import UNKNOWN, Operation, Properties
+from earshot_pulumi.provider.resource import InternalResource
 
 
 class DockerHostKeysKind(AwsKind):

@@ -26,8 +26,8 @@ from earshot_pulumi.docker_hosts.engine_ready import DockerEngineReady, DockerHo
 from earshot_pulumi.docker_hosts.keys import DockerHostKeys, client_folder
 from earshot_pulumi.docker_hosts.turns import DockerHostTurn
 from earshot_pulumi.outputs import once, with_run_errors
-from earshot_pulumi.provider.internal import outputs_of, types_of
 from earshot_pulumi.provider.kind import Properties
+from earshot_pulumi.provider.resource import outputs_of, types_of
 
 
 def groups_of(spec: DockerHostsSpec) -> tuple[SecurityGroup, ...]:

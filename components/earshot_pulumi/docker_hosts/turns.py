@@ -12,8 +12,8 @@ from earshot.listeners.listed import listed, numbered
 from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.readiness import RunningCluster
 from earshot_pulumi.docker_hosts.clusters import ClusterNode, HostedCluster, host_of, nodes_on
-from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import UNKNOWN, Kind, Operation, Properties
+from earshot_pulumi.provider.resource import InternalResource
 
 
 class DockerHostTurnKind(Kind):

@@ -18,8 +18,8 @@ from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.local import access
 from earshot_pulumi.local.preflight import in_order
 from earshot_pulumi.outputs import plan_input
-from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import Inputs
+from earshot_pulumi.provider.resource import InternalResource
 
 if TYPE_CHECKING:
     from earshot_pulumi.local.users import LocalUsers

@@ -5,8 +5,8 @@ or deletes the resources by their former types. This plugin replaces `pulumi-pyt
 no longer exist.
 """
 
-from earshot_pulumi.provider.internal import DYNAMIC
 from earshot_pulumi.provider.kind import Difference, Kind, Operation, Properties
+from earshot_pulumi.provider.resource import DYNAMIC
 
 KINDS = {
     "AwsGround": "ChangePreflight",

@@ -8,7 +8,7 @@ import pulumi
 import pytest
 from earshot_pulumi.docker import host_resources as module
 from earshot_pulumi.docker.brokers import MOST_TELLERS, DockerBrokers
-from earshot_pulumi.docker.cluster_id import TO_BE_MADE
+from earshot_pulumi.docker.volume_data import TO_BE_MADE
 from earshot_pulumi.gate import PROVIDER_TYPE
 from pulumi.runtime import mocks
 

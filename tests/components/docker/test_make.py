@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from earshot_pulumi.docker import labels, make
-from earshot_pulumi.docker.cluster_id import remember
+from earshot_pulumi.docker.volume_data import remember_id
 
 from earshot.config.docker import DockerSpec
 from earshot.config.docker_host import DockerHost
@@ -139,7 +139,7 @@ def test_make_clean_names_the_host_whose_engine_lists_no_volumes(
 @pytest.fixture
 def state(engine: ContainerEngine, tmp_path: Path) -> Path:
     """The folder of stack `s`, whose containers are the engine's."""
-    remember(tmp_path, OWN_ID)
+    remember_id(tmp_path, OWN_ID)
     return tmp_path
 
 

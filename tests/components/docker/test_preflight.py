@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from docker.errors import DockerException, ImageNotFound, NotFound
 from earshot_pulumi.docker import (
-    cluster_id,
     engine_objects,
     host_ports,
     images,
@@ -281,7 +280,7 @@ def engine(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> EngineDouble:
     double = EngineDouble()
     connect(double)
     monkeypatch.setattr(preflight, "_image_problems", lambda *_: [])
-    monkeypatch.setattr(cluster_id, "remember", lambda *_: None)
+    monkeypatch.setattr(volume_data, "remember_id", lambda *_: None)
     return double
 
 

@@ -15,9 +15,8 @@ import grpc.aio
 import pytest
 from earshot_pulumi.provider import former, registry
 from earshot_pulumi.provider.host import Servicer
-from earshot_pulumi.provider.internal import DYNAMIC
 from earshot_pulumi.provider.kind import Kind
-from earshot_pulumi.provider.resource import type_token
+from earshot_pulumi.provider.resource import DYNAMIC, type_token
 from earshot_pulumi.provider.values import message
 from google.protobuf import empty_pb2
 from pulumi.runtime import proto

@@ -18,7 +18,6 @@ from earshot_pulumi.provider.host import (
     CANCEL_SECONDS,
     Servicer,
 )
-from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import (
     UNKNOWN,
     Difference,
@@ -29,7 +28,12 @@ from earshot_pulumi.provider.kind import (
     OperationFailed,
     Properties,
 )
-from earshot_pulumi.provider.resource import START_FUNCTION, EarshotResource, type_token
+from earshot_pulumi.provider.resource import (
+    START_FUNCTION,
+    EarshotResource,
+    InternalResource,
+    type_token,
+)
 from earshot_pulumi.provider.values import message, plain_properties
 from pulumi.provider.experimental.property_value import PropertyValue
 from pulumi.runtime import proto

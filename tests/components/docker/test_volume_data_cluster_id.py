@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from earshot_pulumi.docker import engine_objects, images, labels, preflight, volume_data
-from earshot_pulumi.docker.cluster_id import FILE, own_id, remember, remembered
 from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.engine_objects import EngineContainer, EngineObjects
 from earshot_pulumi.docker.preflight import EnginePreflightKind
+from earshot_pulumi.docker.volume_data import ID_FILE, own_id, remember_id, remembered_id
 
 from earshot.listeners.cluster_id import check_cluster_id, of_stack_name
 from tests.components.called import Called
@@ -92,11 +92,11 @@ def test_an_id_that_is_in_the_data_cannot_change(ground: Ground) -> None:
 
 def test_a_checkout_continues_with_the_data_that_it_has_kept(ground: Ground) -> None:
     Called(EnginePreflightKind()).create(ground.props(cluster_id=A))
-    assert (ground.folder / FILE).read_text() == f"{A}\n"
+    assert (ground.folder / ID_FILE).read_text() == f"{A}\n"
     assert ground.checked({})[0] != A, "there is no data to go on with"
     ground.has_data_of(A)
     assert ground.checked({}) == (A, "")
-    (ground.folder / FILE).write_bytes(b"\xff")
+    (ground.folder / ID_FILE).write_bytes(b"\xff")
     assert "`cluster_id: " in ground.checked({})[1]
 
 
@@ -144,8 +144,8 @@ def test_an_id_is_remembered_in_a_new_folder_and_a_file_without_one_ignored(
     state = tmp_path / "stacks" / "s"
     assert own_id("s", state) is None
     for id in ("first", "second"):
-        remember(state, id)
+        remember_id(state, id)
         (state / "report.json").touch()
         assert own_id("s", state) == id, "although there is a file of an earlier release"
-    (state / FILE).write_bytes(content)
-    assert remembered(state) is None
+    (state / ID_FILE).write_bytes(content)
+    assert remembered_id(state) is None

@@ -6,8 +6,8 @@ import pulumi
 import pytest
 from earshot_pulumi.local.kinds import LocalPreflightKind
 from earshot_pulumi.provider import former, registry
-from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import Kind, Operation, Properties
+from earshot_pulumi.provider.resource import InternalResource
 from pulumi.runtime import mocks
 
 from earshot import __version__
