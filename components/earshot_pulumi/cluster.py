@@ -8,7 +8,7 @@ rolling changes, must reach the same engine or account as the resources of that 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import Any, Final
 
 import pulumi
@@ -38,14 +38,6 @@ CLIENTS: Final = ("client_properties", "certificates_expire")
 """Outputs that only a cluster with `security` exports."""
 SECRET_INPUTS: Final = ("extra", "client")
 Settings = Mapping[str, object]
-
-
-@dataclass(frozen=True)
-class GivenProvider:
-    """The program's own provider, and its settings by schema name."""
-
-    resource: pulumi.ProviderResource
-    settings: Settings = field(repr=False)
 
 
 def settings_of(provider: pulumi.ProviderResource) -> pulumi.Output[Settings]:
@@ -146,9 +138,10 @@ class Cluster(pulumi.ComponentResource):
         name: str,
         args: Inputs,
         opts: pulumi.ResourceOptions,
-        provider: GivenProvider | None = None,
+        context: Inputs | None = None,
     ) -> Outputs:
-        """Registers the cluster of ``args`` and returns its outputs. Raises pulumi.RunError."""
+        """Registers the cluster of ``args`` and returns its outputs; ``context`` are fields of its
+        `ClusterContext` that differ from the defaults. Raises pulumi.RunError."""
         settings = {key: value for key, value in args.items() if key != "policy"}
         problems = list(policy_problems(args))
         policy = {} if problems else policy_document(args)
@@ -158,20 +151,17 @@ class Cluster(pulumi.ComponentResource):
             spec = read_spec({**settings, "placement": self._placement}, name)
         if problems:
             raise pulumi.RunError(str(SpecError.of(name, problems)))
-        if provider is not None:
-            at = self._provided(at, provider)
-        return self._create_resources(spec, at, f"{name}: ")
+        return self._create_resources(spec, replace(at, **(context or {})), f"{name}: ")
 
-    def _provided_inputs(self, args: Properties, settings: Settings) -> tuple[Properties, Settings]:
-        """The inputs of a cluster with the program's own provider, and the provider's settings.
+    def _provided(
+        self, args: Properties, settings: Settings, provider: pulumi.ProviderResource
+    ) -> tuple[Properties, Settings, Inputs]:
+        """The inputs of a cluster with the program's own ``provider``, those of the provider's
+        ``settings`` that earshot uses, too, and the fields of the cluster's context for it.
 
         Raises EarshotError if earshot's own calls do not support the provider.
         """
-        return args, settings
-
-    def _provided(self, at: ClusterContext, provider: GivenProvider) -> ClusterContext:
-        """``at`` with the ``provider``."""
-        return at
+        raise NotImplementedError
 
     def _create_resources(
         self, spec: ClusterSpec, at: ClusterContext, subject: str = ""
@@ -204,13 +194,16 @@ class Cluster(pulumi.ComponentResource):
         later: Any = pulumi.Output.all(
             shown_args,
             pulumi.Output.unsecret(pulumi.Output.from_input(secret_args)),
-            {} if provider is None else {"provider": settings_of(provider)},
+            {} if provider is None else settings_of(provider),
         )
 
         async def make(values: Sequence[Inputs]) -> Outputs:
-            inputs, settings = {**values[0], **values[1]}, values[2].get("provider", {})
+            inputs, settings = {**values[0], **values[1]}, values[2]
+            context: Inputs = {}
             if provider is not None:
-                inputs, settings = with_run_errors(self._provided_inputs)(inputs, settings)
+                inputs, settings, context = with_run_errors(self._provided)(
+                    inputs, settings, provider
+                )
             markers = Markers(
                 sorted({*unknown_paths(inputs), *unknown_paths(settings, "provider")})
             )
@@ -227,8 +220,7 @@ class Cluster(pulumi.ComponentResource):
             if await shown_args.is_secret():
                 transformations.append(_all_secret)
             options = pulumi.ResourceOptions(parent=self, transformations=transformations)
-            own_provider = GivenProvider(provider, settings) if provider else None
-            created = self._made_now(name, markers.placed(inputs), options, own_provider)
+            created = self._made_now(name, markers.placed(inputs), options, context)
             return markers.hidden(created) if markers.paths else created
 
         outputs: pulumi.Output[Outputs] = later.apply(make, run_with_unknowns=True)

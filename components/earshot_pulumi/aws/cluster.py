@@ -1,16 +1,14 @@
 """`AwsCluster`, which may use the program's own `aws.Provider`."""
 
-from dataclasses import replace
 from typing import Any, Final
 
 import pulumi
 
 from earshot.config.aws import AwsSpec
 from earshot_pulumi.aws_settings import StackSettings
-from earshot_pulumi.cluster import Cluster, GivenProvider, Settings, refuse
+from earshot_pulumi.cluster import Cluster, Settings, refuse
 from earshot_pulumi.cluster_args import AwsClusterArgs
-from earshot_pulumi.deployment import ClusterContext
-from earshot_pulumi.provider.kind import Properties
+from earshot_pulumi.provider.kind import Inputs, Properties
 
 AWS_ONLY: Final = (
     "assumeRoles",
@@ -55,13 +53,11 @@ class AwsCluster(Cluster):
         self._linked = isinstance(spec, AwsSpec) and bool(spec.linked)
         super().__init__(name, args, opts)
 
-    def _provided_inputs(
-        self, args: dict[str, object], settings: Settings
-    ) -> tuple[dict[str, object], Settings]:
-        return args, aws_settings(settings)
-
-    def _provided(self, at: ClusterContext, provider: GivenProvider) -> ClusterContext:
-        return replace(at, aws=StackSettings(provider.settings))
+    def _provided(
+        self, args: Properties, settings: Settings, provider: pulumi.ProviderResource
+    ) -> tuple[Properties, Settings, Inputs]:
+        settings = aws_settings(settings)
+        return args, settings, {"aws": StackSettings(settings)}
 
     def exports(self) -> dict[str, pulumi.Output[object]]:
         outputs = {**super().exports(), "vpc": self.vpc_id}

@@ -1,15 +1,13 @@
 """`DockerCluster`, which may use the program's own `docker.Provider`."""
 
-from dataclasses import replace
 from typing import Final
 
 import pulumi
 from pulumi.output import Unknown
 
 from earshot.errors import EarshotError
-from earshot_pulumi.cluster import Cluster, GivenProvider, Settings, refuse
+from earshot_pulumi.cluster import Cluster, Settings, refuse
 from earshot_pulumi.cluster_args import DockerClusterArgs
-from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.provider.kind import Inputs, Properties
 
 DOCKER_ONLY: Final = ("caMaterial", "certMaterial", "keyMaterial", "context", "sshOpts")
@@ -29,11 +27,10 @@ class DockerCluster(Cluster):
     ) -> None:
         super().__init__(name, args, opts)
 
-    def _provided_inputs(self, args: Properties, settings: Settings) -> tuple[Properties, Settings]:
-        return docker_inputs(args, settings), {}
-
-    def _provided(self, at: ClusterContext, provider: GivenProvider) -> ClusterContext:
-        return replace(at, provider=provider.resource)
+    def _provided(
+        self, args: Properties, settings: Settings, provider: pulumi.ProviderResource
+    ) -> tuple[Properties, Settings, Inputs]:
+        return docker_inputs(args, settings), {}, {"provider": provider}
 
 
 def docker_inputs(args: Inputs, settings: Settings) -> Properties:
