@@ -2,30 +2,38 @@
 
 import argparse
 import contextlib
+import importlib
+import importlib.metadata
+import importlib.util
 import json
 import os
+import platform
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pulumi_python_host.orphans import end_orphans
 
 from earshot.cli import run as earshot
+from earshot.config.docker import DockerSpec
 from earshot.config.document import Spec
 from earshot.errors import EarshotError, remedy_of
 from earshot.files import cache, umask
 from earshot.files.stack_files import stack_name
 from earshot.placement import plan_stack
+from earshot.placements import PLACEMENTS
 from earshot.project import Project
 from earshot.transition.change import Change
-from toolchain import placement_steps
 from toolchain.environment import variables
 from toolchain.paths import ROOT, STATE
 from toolchain.progress import exit_status, say
+from toolchain.pulumi_cli import installation
+from toolchain.pulumi_cli.installation import Origin
 from toolchain.state_files import recover
 
 SALT = re.compile(r"^encryptionsalt: .*\n?", re.MULTILINE)
@@ -106,14 +114,12 @@ class Stack:
             code = self._pulumi("stack", "rm", "--yes", "--preserve-config")
         if code == 0:
             state = self.project.state_dir(self.name)
-            if (spec := self._spec()) is not None:
-                placement_steps.remove_data(spec, self.name, state)
+            self._make("remove_data", self.name, state, say)
             remove(state)
         return code
 
     def _update(self) -> int:
-        if (spec := self._spec()) is not None:
-            placement_steps.repair(spec, self.name, self.project.state_dir(self.name))
+        self._make("repair", self.name, self.project.state_dir(self.name), say)
         # without a preview: the gate comes before any broker in the update as well
         return self._pulumi("up", "--yes", "--skip-preview", "--refresh", "--suppress-outputs")
 
@@ -126,8 +132,21 @@ class Stack:
 
     def _check_needs(self) -> None:
         """Check the placement's needs before any resource is made."""
+        self._make("check")
+        if (spec := self._spec()) is None:
+            return
+        if PLACEMENTS[spec.placement].plugin:
+            check_plugin(spec.placement, self.environment)
+        if isinstance(spec, DockerSpec) and spec.provisioned:
+            check_plugin("aws", self.environment)
+
+    def _make(self, step: str, *arguments: object) -> None:
+        """Call ``step`` of the module `make` in the placement's folder of components, if the stack
+        has a file and the placement such a module. Raises EarshotError."""
         if (spec := self._spec()) is not None:
-            placement_steps.check(spec, self.environment)
+            name = f"earshot_pulumi.{spec.placement}.make"
+            if importlib.util.find_spec(name) is not None:
+                getattr(importlib.import_module(name), step)(spec, *arguments)
 
     def _spec(self) -> Spec | None:
         """The spec of the cluster; None if the stack has no file."""
@@ -236,6 +255,41 @@ class Stack:
         for directory in sorted(self.project.state_dir(self.name).glob("kafka/node-*")):
             if stop(directory, grace=3.0):
                 say(f"Stopped {directory.name} of an interrupted run ...")
+
+
+def check_plugin(name: str, environment: Mapping[str, str]) -> None:
+    """Check that Pulumi has, or can download, its plugin ``name`` (docker, aws).
+
+    Official CLIs download it. A CLI was built only if nothing could be downloaded. Raises
+    EarshotError.
+    """
+    cli = installation.recorded()
+    if cli.origin is not Origin.BUILT:
+        return
+    program = f"pulumi-resource-{name}"
+    if shutil.which(program, path=environment.get("PATH")) is not None:
+        return
+    version = importlib.metadata.version(f"pulumi-{name}")
+    home = Path(environment.get("PULUMI_HOME") or Path.home() / ".pulumi")
+    if (home / "plugins" / f"resource-{name}-v{version}").is_dir():
+        return
+    pulumi = cli.directory / "pulumi"
+    install_command = f"PULUMI_HOME={home} {pulumi} plugin install resource {name} {version}"
+    raise EarshotError(
+        f"Pulumi's plugin {name} {version}",
+        observed=f"is not in {home / 'plugins'}, and the CLI of this checkout does not download "
+        "it: it was built here because Pulumi's sites could not be reached",
+        remedy=f"if they can be reached now:\n    {install_command}\n"
+        "  or copy the archive from another machine:\n"
+        f"    {install_command} --file {program}-v{version}-{_platform()}.tar.gz",
+    )
+
+
+def _platform() -> str:
+    """The name of this platform in the names of Pulumi's archives."""
+    machine = platform.machine().lower()
+    architectures = {"x86_64": "amd64", "aarch64": "arm64"}
+    return f"{platform.system().lower()}-{architectures.get(machine, machine)}"
 
 
 def _run(command: Sequence[str | Path], environment: dict[str, str], quiet: bool = False) -> int:

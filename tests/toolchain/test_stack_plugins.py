@@ -12,10 +12,9 @@ from tests.config.aws_documents import document
 from tests.raised import raised
 from toolchain import stack as stack_module
 from toolchain.paths import STACKS
-from toolchain.placement_steps import check_plugin
 from toolchain.pulumi_cli import installation
 from toolchain.pulumi_cli.installation import Installation, Origin
-from toolchain.stack import Stack, main
+from toolchain.stack import Stack, check_plugin, main
 
 NAMES = ("docker", "aws")
 
