@@ -145,23 +145,6 @@ def look(engines: Engines, hosts: Iterable[DockerHost]) -> EngineObjects:
     return EngineObjects(tuple(containers), tuple(volumes), tuple(networks))
 
 
-def described(
-    engines: Engines,
-    hosts: Iterable[DockerHost],
-    objects: EngineObjects,
-    is_own: Callable[[Mapping[str, str]], bool],
-) -> Iterator[tuple[EngineContainer, DockerHost, Properties]]:
-    """Each running container of ``objects`` with labels that ``is_own`` accepts, with its host and
-    its engine's description. Raises EarshotError if an engine fails."""
-    hosts_by_name = {host.name: host for host in hosts}
-    for container in objects.containers:
-        host = hosts_by_name.get(container.host)
-        if host is not None and container.running and is_own(container.labels):
-            description = engines.inspect(f"Docker host {host.name}", host, container.id)
-            if description is not None:
-                yield container, host, description
-
-
 def of_stack(stack: str) -> Callable[[Mapping[str, str]], bool]:
     """A predicate: True if labels are those of a deployment of ``stack``."""
     return lambda object_labels: object_labels.get(labels.STACK) == stack

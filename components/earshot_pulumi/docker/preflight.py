@@ -198,7 +198,7 @@ def _problems(operation: Operation, olds: Properties, news: Properties) -> Itera
             )
             yield from id_problems
         yield from engine_objects.problems(target, objects)
-        containers = list(running.running(engines, target, objects))
+        containers = list(running.running(engines, target.hosts, objects, target.owns))
         yield from running.link_problems(containers, target)
         yield from running.expired_problems(engines, target, objects, containers)
         used = running.client_problems(engines, target, containers)

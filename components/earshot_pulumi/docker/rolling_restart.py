@@ -18,7 +18,7 @@ from earshot_pulumi.docker.container_address import (
     asking,
     incarnation,
 )
-from earshot_pulumi.docker.running import expired_ends, settings_of
+from earshot_pulumi.docker.running import RunningNode, expired_ends, running
 from earshot_pulumi.driver import not_stopped
 from earshot_pulumi.provider.kind import Outputs
 from earshot_pulumi.provider.resource import outputs_of, types_of
@@ -48,18 +48,10 @@ def unsettled(stack: str, planned: DockerPlan, resources: Mapping[str, Outputs])
     try:
         with Engines() as engines:
             objects = engine_objects.look(engines, planned.hosts)
-            running = list(engine_objects.described(engines, planned.hosts, objects, is_own))
-            expired_ids = expired_ends(
-                engines,
-                (
-                    (container, host, settings_of(description).values)
-                    for container, host, description in running
-                ),
-            )
+            nodes = list(running(engines, planned.hosts, objects, is_own))
+            expired_ids = expired_ends(engines, nodes)
             stable_ids = {
-                container.node
-                for container, host, description in running
-                if _stays_up(engines, host, description, proved_incarnations.get(container.node))
+                node.id for node in nodes if _stays_up(engines, node, proved_incarnations)
             }
     except EarshotError:
         return []
@@ -68,7 +60,7 @@ def unsettled(stack: str, planned: DockerPlan, resources: Mapping[str, Outputs])
         for volume in objects.volumes
         if is_own(volume.labels) and ids_by_volume.get(volume.name) == volume.node
     }
-    up_ids = {container.node for container, _, description in running if _is_up(description)}
+    up_ids = {node.id for node in nodes if _is_up(node.description)}
     stable_ids -= expired_ids.keys()
     return sorted(ids_with_data - stable_ids, key=lambda id: (id in up_ids, id))
 
@@ -88,14 +80,13 @@ def _incarnations(
     }
 
 
-def _stays_up(
-    engines: Engines, host: DockerHost, container: DockerObject, proved: str | None
-) -> bool:
-    """True if a container runs as the incarnation ``proved`` (None: any) and its engine did not
-    restart it within the last `SETTLED` seconds."""
+def _stays_up(engines: Engines, node: RunningNode, proved: Mapping[int, str]) -> bool:
+    """True if a container runs as its incarnation in ``proved`` (if that has one) and its engine
+    did not restart it within the last `SETTLED` seconds."""
+    container, host = node.description, node.host
     if not _is_up(container):
         return False
-    if proved is not None and incarnation(container) != proved:
+    if incarnation(container) != proved.get(node.id, incarnation(container)):
         return False
     if not container["RestartCount"]:
         return True

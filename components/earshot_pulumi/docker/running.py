@@ -2,11 +2,11 @@
 
 import tarfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import Final
+from typing import Final, Self
 
 from earshot import sockets
 from earshot.config.docker_host import DockerHost
@@ -28,7 +28,7 @@ from earshot_pulumi.docker.engine_objects import (
 )
 from earshot_pulumi.docker.inner_listener import text_in
 from earshot_pulumi.node_links import Links, unrollable
-from earshot_pulumi.provider.kind import Inputs
+from earshot_pulumi.provider.kind import Properties
 from earshot_pulumi.refusals import REMEMBER, STOP_FIRST
 
 _TABLES: Final = ("cat", "/proc/net/tcp", "/proc/net/tcp6")
@@ -37,25 +37,48 @@ _HEAD: Final = "local_address"
 
 @dataclass(frozen=True)
 class RunningNode:
-    """A running container of this deployment, from its engine's description."""
+    """A running container of a stack, from its engine's description."""
 
     container: EngineContainer
     host: DockerHost
-    values: dict[str, str]
+    settings: NodeSettings
     """Kafka's settings in the container's environment."""
-    gateways: tuple[str, ...]
+    gateways: tuple[str, ...] = ()
     """The host's addresses on the container's networks."""
+    description: Properties = field(default_factory=dict)
 
-
-def running(engines: Engines, target: TargetStack, objects: EngineObjects) -> Iterator[RunningNode]:
-    """The running containers of ``target``. Raises EarshotError if an engine fails."""
-    for container, host, description in engine_objects.described(
-        engines, target.hosts, objects, target.owns
-    ):
+    @classmethod
+    def of(cls, container: EngineContainer, host: DockerHost, description: Properties) -> Self:
+        variables = (text.partition("=") for text in description["Config"]["Env"] or ())
         networks = (description.get("NetworkSettings") or {}).get("Networks", {}).values()
         gateways = (network.get(key) for network in networks for key in ("Gateway", "IPv6Gateway"))
-        values = dict(settings_of(description).values)
-        yield RunningNode(container, host, values, tuple(filter(None, gateways)))
+        settings = read_environment({name: value for name, _, value in variables})
+        return cls(container, host, settings, tuple(filter(None, gateways)), description)
+
+    @property
+    def id(self) -> int:
+        return self.container.node
+
+    @property
+    def values(self) -> Mapping[str, str]:
+        return self.settings.values
+
+
+def running(
+    engines: Engines,
+    hosts: Iterable[DockerHost],
+    objects: EngineObjects,
+    is_own: Callable[[Mapping[str, str]], bool],
+) -> Iterator[RunningNode]:
+    """The running containers of ``objects`` with labels that ``is_own`` accepts. Raises
+    EarshotError if an engine fails."""
+    hosts_by_name = {host.name: host for host in hosts}
+    for container in objects.containers:
+        host = hosts_by_name.get(container.host)
+        if host is not None and container.running and is_own(container.labels):
+            description = engines.inspect(f"Docker host {host.name}", host, container.id)
+            if description is not None:
+                yield RunningNode.of(container, host, description)
 
 
 def settings_of_running(stack: str, hosts: Sequence[DockerHost]) -> dict[int, NodeSettings]:
@@ -63,23 +86,13 @@ def settings_of_running(stack: str, hosts: Sequence[DockerHost]) -> dict[int, No
 
     Empty if an engine does not answer; the preflight reports that.
     """
-    is_own = engine_objects.of_stack(stack)
     try:
         with Engines() as engines:
-            containers = engine_objects.described(
-                engines, hosts, engine_objects.look(engines, hosts), is_own
-            )
-            return {
-                container.node: settings_of(description) for container, _, description in containers
-            }
+            objects = engine_objects.look(engines, hosts)
+            nodes = running(engines, hosts, objects, engine_objects.of_stack(stack))
+            return {node.id: node.settings for node in nodes}
     except EarshotError:
         return {}
-
-
-def settings_of(description: Inputs) -> NodeSettings:
-    """Kafka's settings in the environment of an inspected container."""
-    variables = (text.partition("=") for text in description["Config"]["Env"] or ())
-    return read_environment({name: value for name, _, value in variables})
 
 
 @dataclass(frozen=True)
@@ -103,7 +116,7 @@ def client_problems(
     removed_listeners = {
         node.container.id: listeners
         for node in running
-        if node.container.node in planned_ids and (listeners := _removed_listeners(node, target))
+        if node.id in planned_ids and (listeners := _removed_listeners(node, target))
     }
     if not removed_listeners:
         return
@@ -136,7 +149,7 @@ def _removed_listeners(node: RunningNode, target: TargetStack) -> dict[int, _Rem
     """The listeners that would be removed, by port of the container."""
     try:
         advertised = dict(parse_entries(node.values.get("advertised.listeners", "")))
-        ports = listener_removal.removed_ports(node.values, target.plan, node.container.node)
+        ports = listener_removal.removed_ports(node.values, target.plan, node.id)
     except AddressError:
         return {}  # earshot did not start the container with these settings
     return {
@@ -165,7 +178,7 @@ def link_problems(running: Iterable[RunningNode], target: TargetStack) -> list[s
     The settings of a running node are those in its container's environment.
     """
     nodes = list(running)
-    links = {node.container.node: Links.of_settings(node.values) for node in nodes}
+    links = {node.id: Links.of_settings(node.values) for node in nodes}
     messages = unrollable(links, Links.of_plan(target.plan), f"{REMEMBER}; or {STOP_FIRST}")
     is_removed = target.plan.security is None
     differing_nodes = [node for node in nodes if _is_secured(node) is is_removed]
@@ -182,7 +195,7 @@ def link_problems(running: Iterable[RunningNode], target: TargetStack) -> list[s
 def _is_secured(node: RunningNode) -> bool:
     """True if a node uses a key store that `earshot_pulumi.docker.keys` has written."""
     store = node.values.get("ssl.keystore.location", "")
-    return store.startswith(f"{KEYS}/") and store.endswith(f"{node_name(node.container.node)}.pem")
+    return store.startswith(f"{KEYS}/") and store.endswith(f"{node_name(node.id)}.pem")
 
 
 def expired_problems(
@@ -190,24 +203,17 @@ def expired_problems(
 ) -> Iterator[str]:
     """Why none of the running ``nodes`` of ``target`` can be restarted while others, whose
     certificates have expired, run."""
-    running = {node.container.node: node for node in nodes}
-    ends = expired_ends(
-        engines, ((node.container, node.host, node.values) for node in running.values())
-    )
+    running = {node.id: node for node in nodes}
     is_down = any(volume.node not in running for volume in own_volumes(target, objects))
+    ends = expired_ends(engines, running.values())
     yield from expired.problems(ends, can_go_first=not is_down)
 
 
-def expired_ends(
-    engines: Engines, running: Iterable[tuple[EngineContainer, DockerHost, Mapping[str, str]]]
-) -> dict[int, datetime]:
-    """The end of the certificate of each ``running`` container that has expired, by node id.
-
-    Each is given with its host and its Kafka settings.
-    """
+def expired_ends(engines: Engines, running: Iterable[RunningNode]) -> dict[int, datetime]:
+    """The end of the certificate of each ``running`` container that has expired, by node id."""
     return expired.of_running(
-        (container.node, values, partial(_text, engines, host, container.id))
-        for container, host, values in running
+        (node.id, node.values, partial(_text, engines, node.host, node.container.id))
+        for node in running
     )
 
 

@@ -14,7 +14,7 @@ from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.engine_objects import EngineObjects, TargetStack
 from earshot_pulumi.docker.running import RunningNode, client_problems, link_problems
 
-from earshot.listeners.properties import read_environment
+from earshot.listeners.properties import NodeSettings, read_environment
 from tests.components.docker.conftest import Connect
 from tests.components.docker.container_engine import node_container
 from tests.components.docker.stacks import container, target_stack
@@ -47,7 +47,7 @@ def nodes_of(target: TargetStack) -> list[RunningNode]:
         RunningNode(
             container(target, id),
             host,
-            dict(read_environment(planned.environment).values),
+            read_environment(planned.environment),
             (GATEWAY,),
         )
         for id, planned in target.containers.items()
@@ -141,7 +141,10 @@ def test_a_broker_that_goes_itself_and_foreign_settings_are_left_alone(connect: 
     fewer = target_stack(listeners=[REPL, HOST], brokers=1)
     tables: dict[int, str | Exception] = {2: row((address(2), 19092), ("172.18.0.77", 40000))}
     assert client_messages(connect, tables, after=fewer) == []
-    odd = [replace(node, values={"advertised.listeners": "://"}) for node in nodes_of(BEFORE)]
+    odd = [
+        replace(node, settings=NodeSettings({"advertised.listeners": "://"}))
+        for node in nodes_of(BEFORE)
+    ]
     assert list(client_problems(Engines(), AFTER, odd)) == []
 
 
@@ -169,7 +172,8 @@ def connect_with_environments(connect: Connect, target: TargetStack) -> None:
 
 def link_messages(after: TargetStack, *containers: Any) -> list[str]:
     objects = EngineObjects(containers)
-    return link_problems(module.running(Engines(), after, objects), after)
+    nodes = module.running(Engines(), after.hosts, objects, after.owns)
+    return link_problems(nodes, after)
 
 
 def change_message(

@@ -71,7 +71,9 @@ def test_no_node_is_restarted_that_could_not_connect_to_the_others(
     assert rolling_restart.unsettled("s", planned_stack, {}) == first
     objects = everything(target)
     nodes = [
-        node for node in running.running(Engines(), target, objects) if node.container.node in days
+        node
+        for node in running.running(Engines(), target.hosts, objects, target.owns)
+        if node.id in days
     ]
     problems = "".join(running.expired_problems(Engines(), target, objects, nodes))
     assert refused in problems and bool(refused) is bool(problems)
