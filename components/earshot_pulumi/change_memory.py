@@ -143,12 +143,26 @@ def correct_memory(
 def resources() -> Mapping[str, Outputs]:
     """The resources in the state of the program's stack, by URN; also in a preview.
 
-    Raises EarshotError.
+    Reads again while the engine writes the state. Raises EarshotError.
     """
-    name, owner = pulumi.get_stack(), pulumi.get_organization()
+    stack, owner = pulumi.get_stack(), pulumi.get_organization()
     if owner:
-        name = f"{owner}/{pulumi.get_project()}/{name}"
-    return _outputs(name)
+        stack = f"{owner}/{pulumi.get_project()}/{stack}"
+    for attempts_left in reversed(range(_READS)):
+        try:
+            answer = pulumi.runtime.invoke(_READ, {"stackName": stack}).value or {}
+            break
+        except Exception as reason:
+            if not attempts_left or _HALF_WRITTEN not in str(reason):
+                raise EarshotError(
+                    f"stack {stack}",
+                    observed=f"its state cannot be read ({reason})",
+                    remedy="check that the backend of `pulumi whoami --verbose` answers, then run "
+                    "it again",
+                ) from None
+        time.sleep(_PAUSE_SECONDS)
+    resources_by_urn: Mapping[str, Outputs] = answer.get("outputs", {})
+    return resources_by_urn
 
 
 def check_renamed(name: str, state_resources: Mapping[str, Outputs]) -> None:
@@ -193,25 +207,6 @@ def recorded_changes(
     if memory.recall(folder) != recorded.memory:
         memory.keep(folder, recorded.memory)
     return recorded
-
-
-def _outputs(stack: str) -> Mapping[str, Outputs]:
-    """The resources of ``stack`` by URN; reads again while the engine writes the state."""
-    for attempts_left in reversed(range(_READS)):
-        try:
-            answer = pulumi.runtime.invoke(_READ, {"stackName": stack}).value or {}
-            break
-        except Exception as reason:
-            if not attempts_left or _HALF_WRITTEN not in str(reason):
-                raise EarshotError(
-                    f"stack {stack}",
-                    observed=f"its state cannot be read ({reason})",
-                    remedy="check that the backend of `pulumi whoami --verbose` answers, then run "
-                    "it again",
-                ) from None
-        time.sleep(_PAUSE_SECONDS)
-    resources_by_urn: Mapping[str, Outputs] = answer.get("outputs", {})
-    return resources_by_urn
 
 
 def _last_plan(props: Properties) -> ClusterPlan:

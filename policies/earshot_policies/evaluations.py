@@ -10,6 +10,7 @@ from pulumi_policy import PolicyProviderResource, ResourceValidationArgs, StackV
 
 from earshot.checks.containers import ContainerRun, RegisteredContainer
 from earshot.checks.instance_stack import StackEvaluation
+from earshot.checks.instances import InstanceRun
 from earshot.engine import connection
 from earshot.json_object import Document, JsonObject
 from earshot.names.machine import own_addresses
@@ -18,9 +19,9 @@ from earshot.rules.grouped import cause
 from earshot.rules.rule import Finding
 from earshot.sources import docker_container, stack_resources
 from earshot.sources.stack_resources import INSTANCE, RegisteredStack
-from earshot_policies import ungated, workloads
+from earshot_policies import instances, ungated, workloads
 from earshot_policies.evaluation import Evaluation, has, plain, registered
-from earshot_policies.instances import USER_DATA, Instances
+from earshot_policies.instances import USER_DATA
 from earshot_policies.launches import (
     TASK_DEFINITION,
     TEMPLATES,
@@ -46,7 +47,7 @@ class Evaluations:
         self._inputs: dict[str, JsonObject] = {}
         self._evaluations: dict[str, Evaluation] = {}
         self._containers = ContainerRun()
-        self._instances = Instances()
+        self._instances = InstanceRun()
         self._workloads = workloads.Workloads()
         self._outcome: StackEvaluation | None = None
         self._unread: dict[str, bool] = {}
@@ -82,7 +83,7 @@ class Evaluations:
                 if resource.resource_type in TYPES
             )
             results = (
-                self._instances.evaluate_stack(stack, self._policies),
+                instances.evaluate_run(self._instances, stack, self._policies),
                 self._containers.evaluate_stack(stack),
                 self._workloads.evaluate_stack(),
                 ungated.evaluate_stack(
@@ -98,7 +99,8 @@ class Evaluations:
     @property
     def brokers(self) -> tuple[str, ...]:
         """The URNs of containers and instances that run a broker or a controller."""
-        return (*self._containers.brokers, *self._instances.brokers)
+        holders = (broker.holder for broker in self._instances.brokers)
+        return (*self._containers.brokers, *dict.fromkeys(holders))
 
     def first_urn(self, urn: str, finding: Finding) -> str:
         """The URN of the first resource of this run with the cause of ``finding``.
@@ -142,7 +144,7 @@ class Evaluations:
         inputs = self._inputs[args.urn]
         if args.resource_type == INSTANCE:
             gate = self._evaluations.get(args.opts.parent or "", Evaluation())
-            return self._instances.evaluate(args.urn, inputs, policy, gate.plan)
+            return instances.evaluate(self._instances, args.urn, inputs, policy, gate.plan)
         if args.resource_type in TEMPLATES:
             return evaluate_template(args.resource_type, inputs)
         if args.resource_type == TASK_DEFINITION:

@@ -27,53 +27,37 @@ ENCODED = ("userDataBase64",)
 """Those of them in base64."""
 
 
-class Instances:
-    """The instances of one run."""
+def evaluate(
+    run: InstanceRun, urn: str, inputs: Document, policy: ResolverPolicy, plan: ClusterPlan | None
+) -> Evaluation:
+    """The evaluation of the instance ``urn``; empty unless its user data set up a broker.
 
-    def __init__(self) -> None:
-        self._run = InstanceRun()
+    ``run`` gets the brokers. ``plan`` is that of the instance's gate, or None without a gate.
+    """
+    try:
+        text = user_data(inputs)
+    except ValueError as reason:
+        return Evaluation(remarks=(f"user data in base64: {reason}; not checked",))
+    behind_gate = _is_behind_gate(urn)
+    if text is None:
+        return Evaluation(() if behind_gate else (_not_known(),))
+    files = broker_files(text)
+    findings = run.evaluate(urn, files, policy)
+    if behind_gate:  # the gate has reported the advice already
+        differences = [disagreements(plan, file) for file in files] if plan is not None else []
+        return Evaluation(
+            tuple(finding for finding in findings if finding.is_certain_error),
+            disagreements=tuple(text for texts in differences for text in texts),
+        )
+    return Evaluation(findings, tuple(_remarks(text, files)))
 
-    def evaluate(
-        self,
-        urn: str,
-        inputs: Document,
-        policy: ResolverPolicy,
-        plan: ClusterPlan | None,
-    ) -> Evaluation:
-        """The evaluation of the instance ``urn``; empty unless its user data set up a broker.
 
-        ``plan`` is that of the instance's gate, or None without a gate.
-        """
-        try:
-            text = user_data(inputs)
-        except ValueError as reason:
-            return Evaluation(remarks=(f"user data in base64: {reason}; not checked",))
-        behind_gate = _is_behind_gate(urn)
-        if text is None:
-            return Evaluation(() if behind_gate else (_not_known(),))
-        files = broker_files(text)
-        findings = self._run.evaluate(urn, files, policy)
-        if behind_gate:  # the gate has reported the advice already
-            differences = [disagreements(plan, file) for file in files] if plan is not None else []
-            return Evaluation(
-                tuple(finding for finding in findings if finding.is_certain_error),
-                disagreements=tuple(text for texts in differences for text in texts),
-            )
-        return Evaluation(findings, tuple(_remarks(text, files)))
-
-    @property
-    def brokers(self) -> tuple[str, ...]:
-        """The URNs of the instances whose user data sets up a broker or a controller."""
-        return tuple(dict.fromkeys(broker.holder for broker in self._run.brokers))
-
-    def evaluate_stack(
-        self, stack: RegisteredStack, policies: Mapping[str, ResolverPolicy]
-    ) -> StackEvaluation:
-        """The evaluation of all instances without a gate, with the resources that they use."""
-        brokers = [broker for broker in self._run.brokers if not _is_behind_gate(broker.holder)]
-        if not brokers:
-            return StackEvaluation()
-        return evaluate_stack(brokers, stack, policies, self._run.asked)
+def evaluate_run(
+    run: InstanceRun, stack: RegisteredStack, policies: Mapping[str, ResolverPolicy]
+) -> StackEvaluation:
+    """The evaluation of all instances without a gate, with the resources that they use."""
+    brokers = [broker for broker in run.brokers if not _is_behind_gate(broker.holder)]
+    return evaluate_stack(brokers, stack, policies, run.asked) if brokers else StackEvaluation()
 
 
 def user_data(inputs: Mapping[str, object], encoded: Collection[str] = ENCODED) -> str | None:

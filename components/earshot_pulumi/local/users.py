@@ -1,7 +1,6 @@
 """Creates the users and ACLs of brokers on this machine."""
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 from earshot.certificates.store import Store
 from earshot.listeners.address import parse_address
@@ -9,7 +8,6 @@ from earshot.listeners.model import ClusterPlan
 from earshot.listeners.properties import read_properties
 from earshot.listeners.security import own_access
 from earshot.listeners.terms import Mechanism, read_mechanisms
-from earshot.project import Project
 from earshot.users.access import Login, UserAccess, refusal
 from earshot.users.order import UsersOrder, carry_out
 from earshot.validation.failure import UNKNOWN_TO_BROKER
@@ -18,6 +16,7 @@ from earshot_pulumi.driver import Say
 from earshot_pulumi.local.access import accepts_connections
 from earshot_pulumi.local.cluster_memory import node_directory
 from earshot_pulumi.local.preflight import started_with
+from earshot_pulumi.properties import here
 from earshot_pulumi.provider.kind import Properties
 from earshot_pulumi.users import Users, UsersKind, client_of, kept_passwords, logins
 
@@ -32,7 +31,7 @@ class LocalUsersKind(UsersKind):
     """Creates users through the addresses that the brokers advertise."""
 
     def access(self, props: Properties) -> Mapping[str, str]:
-        root = Project.of_program().here(Path(props["root"]))
+        root = here(props["root"])
         first_id = next(iter(props["brokers"]))
         settings = read_properties(started_with(node_directory(root, int(first_id))))
         return own_access(settings.values)
