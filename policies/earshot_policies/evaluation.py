@@ -1,15 +1,18 @@
-"""The rules' result for one resource, and a reader of the engine's inputs."""
+"""The rules' result for one resource, that of a gate, and a reader of the engine's inputs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from earshot_pulumi.provider.judge import PREVIEW_UNKNOWN
+from earshot_pulumi.provider.judge import PREVIEW_UNKNOWN, GateInputs
 from pulumi_policy import PolicyResource
 
+from earshot.errors import EarshotError
 from earshot.json_object import Document
 from earshot.listeners.model import ClusterPlan
-from earshot.rules.rule import Finding
+from earshot.names.policy import ResolverPolicy
+from earshot.rules import kl002_kafka
+from earshot.rules.rule import Finding, FindingState
 from earshot.sources.stack_resources import RegisteredResource
 
 
@@ -77,3 +80,28 @@ def _value_at(container: Any, key: Any, unknown: Any) -> Any:
     except KeyError:
         return _MISSING
     return _MISSING if value is None else plain(value, unknown)
+
+
+_NOT_KNOWN = kl002_kafka.RULE.finding(
+    "the plan: not known yet",
+    "every advertised host, checked again with its value",
+    state=FindingState.UNKNOWN,
+    remedy="nothing yet: the update checks it",
+)
+_UNREADABLE = kl002_kafka.RULE.finding(
+    "the gate's inputs: other keys or values than this release of the pack reads",
+    "the inputs that earshot's components register",
+    remedy="run the pack of the release that the program uses",
+)
+
+
+def evaluate_gate(props: Any, policy: ResolverPolicy) -> Evaluation:
+    """The evaluation of the gate with the inputs ``props``."""
+    if property_of(props, "plan", None) is None:
+        return Evaluation((_NOT_KNOWN,))
+    try:
+        gate = GateInputs.read(plain(props), property_of(props, "containers", None))
+    except (EarshotError, ValueError):
+        return Evaluation((_UNREADABLE,))  # the reason contains the values, which may be secrets
+    result = gate.check(policy)
+    return Evaluation(result.findings, result.remarks, plan=gate.plan)

@@ -20,7 +20,7 @@ from earshot.rules.rule import Finding
 from earshot.sources import docker_container, stack_resources
 from earshot.sources.stack_resources import INSTANCE, RegisteredStack
 from earshot_policies import instances, ungated, workloads
-from earshot_policies.evaluation import Evaluation, has, plain, registered
+from earshot_policies.evaluation import Evaluation, evaluate_gate, has, plain, registered
 from earshot_policies.instances import USER_DATA
 from earshot_policies.launches import (
     TASK_DEFINITION,
@@ -136,10 +136,6 @@ class Evaluations:
         ):
             return Evaluation()  # checked as the component around it, or not a gate
         if args.resource_type in GATES:
-            from earshot_policies.gates import (
-                evaluate_gate,  # slow to import, and not every stack has one
-            )
-
             return evaluate_gate(args.props, policy)
         inputs = self._inputs[args.urn]
         if args.resource_type == INSTANCE:

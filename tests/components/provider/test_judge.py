@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from earshot_policies.gates import evaluate_gate
+from earshot_policies.evaluation import evaluate_gate
 from earshot_pulumi.provider.kind import UNKNOWN, InvalidInputs
 from earshot_pulumi.provider.registry import judge as judged
 
