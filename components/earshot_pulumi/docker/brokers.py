@@ -15,11 +15,13 @@ from earshot.listeners.security import node_name
 from earshot.placement.docker import DockerPlan
 from earshot.placement.node_container import KEYS, NodeContainer
 from earshot_pulumi.brokers import Brokers
+from earshot_pulumi.certificates import Certificates
 from earshot_pulumi.change_memory import ChangeRecords
 from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.docker import labels
 from earshot_pulumi.docker.engine_objects import TargetStack
 from earshot_pulumi.docker.host_resources import HostResources, labelled
+from earshot_pulumi.docker.keys import DockerKeys, with_versions
 from earshot_pulumi.docker.kinds import digest
 from earshot_pulumi.docker.preflight import EnginePreflight
 from earshot_pulumi.docker.rolling_restart import GRACE
@@ -31,8 +33,6 @@ from earshot_pulumi.provider.resource import InternalResource
 from earshot_pulumi.unknown_inputs import is_marker
 
 if TYPE_CHECKING:
-    from earshot_pulumi.certificates import Certificates
-    from earshot_pulumi.docker.keys import DockerKeys
     from earshot_pulumi.docker.users import DockerUsers
 
 OFF = ("init", "privileged", "publish_all_ports", "read_only", "rm", "stdin_open", "tty", "wait")
@@ -125,8 +125,6 @@ class DockerBrokers(Brokers):
                 "(`hosts[].cert_path`), or an address that begins with ssh://",
                 self,
             )
-        from earshot_pulumi.certificates import Certificates  # slow to import
-
         return Certificates(self.stack, self.spec.security, self.plan, self.root, self._opts())
 
     def users(self) -> tuple[type[DockerUsers], Inputs]:
@@ -139,8 +137,6 @@ class DockerBrokers(Brokers):
         """The node's key store in a volume of its container; None for a cluster without TLS."""
         if self.certificates is None:
             return None
-        from earshot_pulumi.docker.keys import DockerKeys
-
         container = self._planned.containers[node.id]
         volume = docker.Volume(
             f"{name}-keys",
@@ -339,7 +335,5 @@ class DockerBrokers(Brokers):
 
 def _variables(container: NodeContainer, cluster_id: str, certificate: str) -> dict[str, str]:
     """The environment of a node; ``certificate`` is a fingerprint, empty for none."""
-    from earshot_pulumi.docker.keys import with_versions  # slow to import
-
     variables = container.variables(cluster_id)
     return with_versions(variables, certificate) if certificate else variables

@@ -17,6 +17,7 @@ from earshot_pulumi.change_memory import ChangeRecords
 from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.local import access
 from earshot_pulumi.local.preflight import in_order
+from earshot_pulumi.local.secured import LocalCertificates
 from earshot_pulumi.outputs import plan_input
 from earshot_pulumi.provider.kind import Inputs
 from earshot_pulumi.provider.resource import InternalResource
@@ -82,8 +83,6 @@ class LocalBrokers(Brokers):
         self.cluster_id = preflight.cluster_id
         last_resource: pulumi.Resource = preflight
         if spec.security is not None:
-            from earshot_pulumi.local.secured import LocalCertificates  # slow to import
-
             last_resource = self.certificates = LocalCertificates(
                 self.stack, spec.security, self.plan, local.root, self.gated_options(last_resource)
             )
