@@ -5,6 +5,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+from earshot.certificates import authority
 from earshot.listeners.listed import numbered
 from earshot_pulumi.node_links import Links
 from earshot_pulumi.refusals import STOP_FIRST
@@ -57,8 +58,6 @@ def end_of(path: str, read: Callable[[str], str] = read_text) -> datetime | None
 
     ``read`` returns the text of a file, or raises OSError or ValueError.
     """
-    from earshot.certificates.authority import ends  # slow to import
-
     with suppress(OSError, ValueError):
-        return ends(read(path))
+        return authority.ends(read(path))
     return None

@@ -12,10 +12,11 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import docker
 
+from earshot.certificates.store import Store
 from earshot.engine.client import early_output
 from earshot.engine.connection import root_cause
 from earshot.engine.failures import FAILURES
@@ -29,10 +30,7 @@ from earshot.validation.cluster_state import MOST_STATE_BYTES, ClusterState, Quo
 from earshot.validation.deadline import Deadline
 from earshot.validation.login import Login
 from earshot.validation.wire import Exchange, ExchangeError
-
-if TYPE_CHECKING:
-    from earshot.certificates.store import Store
-
+from earshot_pulumi.certificates import store_of
 
 MOST_FILE_BYTES: Final = 4 << 20
 """Maximum size of the tar archive in which an engine sends a PEM file."""
@@ -56,8 +54,6 @@ class NodeKeys:
 
     def folder(self) -> Store:
         """The keys and passwords of the stack."""
-        from earshot_pulumi.certificates import store_of  # slow to import
-
         return store_of({"root": self.root})
 
     def context(self, client: docker.DockerClient, container: str) -> ssl.SSLContext:

@@ -1,7 +1,7 @@
 """The `local` placement: brokers as processes of this machine."""
 
 KINDS = {
-    "LocalCertificates": "secured",
+    "LocalCertificates": "kinds",
     "LocalNode": "kinds",
     "LocalPreflight": "kinds",
     "LocalReadiness": "kinds",

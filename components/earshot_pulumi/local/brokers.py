@@ -13,11 +13,11 @@ from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.render import server_properties
 from earshot.placement.local import LocalPlan
 from earshot_pulumi.brokers import Brokers
+from earshot_pulumi.certificates import Certificates
 from earshot_pulumi.change_memory import ChangeRecords
 from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.local import access
 from earshot_pulumi.local.preflight import in_order
-from earshot_pulumi.local.secured import LocalCertificates
 from earshot_pulumi.outputs import plan_input
 from earshot_pulumi.provider.kind import Inputs
 from earshot_pulumi.provider.resource import InternalResource
@@ -32,6 +32,12 @@ class LocalPreflight(InternalResource):
     FORMER_NAMES = ("LocalPreflight", "LocalGround")
 
     cluster_id: pulumi.Output[str]
+
+
+class LocalCertificates(Certificates):
+    """The authority of a stack on this machine, and the certificates that it has issued."""
+
+    FORMER_NAMES = ("Certificates",)
 
 
 class LocalNode(InternalResource):

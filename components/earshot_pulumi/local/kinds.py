@@ -7,10 +7,12 @@ from pathlib import Path
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
 from earshot_pulumi import listener_removal
+from earshot_pulumi.certificates import CertificatesKind
 from earshot_pulumi.local import (
     access,
     cluster_memory,
     data_root,
+    node_files,
     preflight,
     process,
     reconstruction,
@@ -66,6 +68,15 @@ class LocalPreflightKind(Kind):
             cluster_memory.mark_stopped(root)
         if olds["data"] == "delete":
             data_root.remove(root)
+
+
+class LocalCertificatesKind(CertificatesKind):
+    """Copies each node's files before it rewrites them, as nodes keep the files that they use."""
+
+    def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+        for directory in sorted(_root(news).glob("node-*")):
+            node_files.keep(directory)
+        return super().apply(operation, olds, news)
 
 
 class LocalNodeKind(Kind):

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from earshot_pulumi.certificates import CertificatesKind
-from earshot_pulumi.local.secured import LocalCertificatesKind
+from earshot_pulumi.local.kinds import LocalCertificatesKind
 
 from earshot.listeners.properties import read_properties
 from tests.components.called import Called
