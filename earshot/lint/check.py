@@ -18,9 +18,11 @@ from earshot.lint.forms import Form, by_content, by_name
 from earshot.lint.model import NO_OPTIONS, FileOptions, FileReport, Mistake
 from earshot.lint.places import in_properties
 from earshot.sources.compose import is_compose, may_be_merged
+from earshot.sources.compose_files import documents_of
 from earshot.sources.drop_ins import is_drop_in, units_of
 from earshot.sources.files import text_of
 from earshot.sources.user_data import is_user_data
+from earshot.sources.values import as_map
 from earshot.yaml_reading.document import read_yaml_documents, read_yaml_texts
 from earshot.yaml_reading.tags import untagged
 
@@ -36,7 +38,6 @@ _TASK_SIGN = re.compile(r"\bcontainerDefinitions\b[\"']?\s*:")
 """The list of containers of an ECS task definition."""
 _MANIFEST_SIGN = re.compile(r"^---(?:\s|$)|\bapiVersion\b", re.MULTILINE)
 """Signs of a Kubernetes manifest, or of several documents."""
-_MERGED_BY_COMPOSE = "Docker Compose merges them; check the output of `docker compose config`"
 
 
 def check(
@@ -151,14 +152,9 @@ def _yaml(text: str, file: Path, variables: Mapping[str, str], options: FileOpti
         documents = read_yaml_documents(text, file_name, unique=False)
         if is_manifest(documents):
             return check_manifest(text, file_name, documents, options)
-        if len(documents) > 1:
-            has_services = any(
-                isinstance(document, dict) and "services" in document for document in documents
-            )
-            reason = _MERGED_BY_COMPOSE if has_services else "not a Compose file"
-            return FileReport(
-                file_name, "", unchecked=(f"contains several YAML documents: {reason}",)
-            )
+        if len(documents) > 1 and not any("services" in as_map(each) for each in documents):
+            reason = "contains several YAML documents: not a Compose file"
+            return FileReport(file_name, "", unchecked=(reason,))
     if _TASK_SIGN.search(text):
         from earshot.lint.task_files import check_task
 
@@ -171,7 +167,7 @@ def _yaml(text: str, file: Path, variables: Mapping[str, str], options: FileOpti
         if ci_files.is_workflow(file.name, document):
             return ci_files.check_workflow(text, file_name, document, options)
     overlays = overlays_of(file)
-    if overlays and not is_compose(text, file_name):
+    if overlays and not is_compose(documents_of(text)[0], file_name):
         overlays = ()
     over = [(text_of(overlay), str(overlay)) for overlay in overlays]
     compose_overlays = [overlay for overlay in over if may_be_merged(*overlay)]

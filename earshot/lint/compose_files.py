@@ -21,6 +21,7 @@ from earshot.sources.compose import (
     read_compose,
     started_services,
 )
+from earshot.sources.compose_files import documents_of
 from earshot.sources.files import beside, text_of, variables_for
 from earshot.sources.open_listeners import open_listeners
 from earshot.sources.other_images import may_be_broker
@@ -46,6 +47,7 @@ def check_compose(
     """Checks ``text`` as the content of a Compose ``file``, into which the files of ``over`` (text
     and name) are merged: no other ones if it ``is_whole``. Raises EarshotError."""
     file_name = str(file)
+    text, over = _in_documents(text, file_name, over)
     for content, name in _other_files(text, file_name, over):
         return _report_without_compose(content, name)
     compose = _compose(text, file, variables, over)
@@ -69,7 +71,7 @@ def check_compose(
     files = ((text, file_name), *over, *included)
     places = in_files(files, (*findings, *advice_on_services(services, findings)))
     placed_mistakes = tuple(Mistake(finding, place) for finding, place in places)
-    other_files = [name for _, name in files[1:]]
+    other_files = [name for _, name in files if name != file_name]
     kind = f"Compose file, with {', '.join(other_files)}" if other_files else "Compose file"
     open_ends = tuple(f"service {name}: {reason}" for name, reason in open_listeners(services))
     return FileReport(file_name, kind, placed_mistakes, tuple(unchecked), open_listeners=open_ends)
@@ -96,9 +98,23 @@ def services_in(
 ) -> tuple[Service, ...]:
     """The started services of a Compose ``file`` with content ``text``, into which the files of
     ``over`` (text and name) are merged. Raises EarshotError."""
+    text, over = _in_documents(text, str(file), over)
     for _, name in _other_files(text, str(file), over):
         raise EarshotError(name, observed="is not a Compose file", allowed="a Compose file")
     return _started_services(_compose(text, file, variables, over), options)
+
+
+def _in_documents(
+    text: str, file_name: str, over: Sequence[tuple[str, str]]
+) -> tuple[str, Sequence[tuple[str, str]]]:
+    """The first document of ``text``, and the others as overriding files before those of ``over``:
+    Compose merges the documents of a file in their order."""
+    (first, _), *rest = (
+        (document, name)
+        for content, name in ((text, file_name), *over)
+        for document in documents_of(content)
+    )
+    return first, rest
 
 
 def _other_files(

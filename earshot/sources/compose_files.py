@@ -42,6 +42,21 @@ GONE = "x-earshot-gone"
 KNOWN_TOP = {"services", "version", "networks", "volumes", "configs", "secrets", "name", "include"}
 
 
+_DOCUMENT = re.compile(r"^---(?=\s|$)", re.MULTILINE)
+_CONTENT = re.compile(r"^[ \t]*[^\s#]", re.MULTILINE)
+_MOST_DOCUMENTS = 100
+
+
+def documents_of(text: str) -> Sequence[str]:
+    """The YAML documents of ``text``, each at its lines; without those that have no content."""
+    documents, line = [], 0
+    for part in _DOCUMENT.split(text):
+        if _CONTENT.search(part) and len(documents) < _MOST_DOCUMENTS:
+            documents.append("\n" * line + part)
+        line += part.count("\n")
+    return documents or [text]
+
+
 def compose_document(text: str, file_name: str) -> tuple[object, bool]:
     """The values in ``text``, of which none may be changed, and whether no key occurs twice in one
     map. Raises EarshotError."""

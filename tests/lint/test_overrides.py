@@ -153,3 +153,31 @@ def test_ports_of_a_file_that_may_be_merged(sibling: str, rules: list[str], tmp_
     assert [mistake.finding.rule for mistake in check(file, {}).mistakes] == rules
     together = check_together([file], {}, NO_OPTIONS)  # `-f` names all files
     assert [mistake.finding.rule for mistake in together.mistakes] == ["KL017"]
+
+
+BROKER = BASE.replace("kafka:9092", "localhost:9092")
+CLIENT = """services:
+  app:
+    image: app
+    environment: {KAFKA_BOOTSTRAP_SERVERS: "kafka:9092"}
+"""
+
+
+@pytest.mark.parametrize(("documents", "expected"), [
+    ((BROKER, CLIENT), [("KL015", 7)]),
+    ((CLIENT, BROKER), [("KL015", 12)]),
+    (("# a comment\n", BROKER, "volumes: {}\n", CLIENT), [("KL015", 9)]),
+    # the last value counts, and the last document that sets it has the mistake
+    ((BROKER, CLIENT, BASE.replace("kafka:9092", "other:9092")), [("KL015", 20)]),
+    ((BROKER, CLIENT, BASE), []),
+    ((BASE, PORTS), [("KL017", 11)]),
+    ((BROKER, "# no content\n"), []),
+])  # fmt: skip
+def test_the_documents_of_a_file_are_merged_in_their_order(
+    documents: tuple[str, ...], expected: list[tuple[str, int]], tmp_path: Path
+) -> None:
+    file = tmp_path / "docker-compose.yml"
+    file.write_text("---\n".join(documents))
+    report = check(file, {})
+    found = [(mistake.finding.rule, mistake.place.line) for mistake in report.mistakes]
+    assert (report.kind, found) == ("Compose file", expected)
