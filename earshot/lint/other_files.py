@@ -21,7 +21,14 @@ from earshot.checks.node_ports import repeated_node_ports
 from earshot.errors import EarshotError
 from earshot.facts.cluster import ClusterFacts
 from earshot.lint.model import FileOptions, FileReport, Mistake
-from earshot.lint.places import at_paths, in_env_file, in_properties, of_container, of_resource
+from earshot.lint.places import (
+    at_paths,
+    in_env_file,
+    in_properties,
+    in_user_data,
+    of_container,
+    of_resource,
+)
 from earshot.rules import kl018_strimzi
 from earshot.rules.kl002_kafka import redpanda_refusals
 from earshot.rules.rule import Finding
@@ -46,7 +53,9 @@ _TEMPLATE_STATEMENT = re.compile(
     r"^[^\S\n]*(?:\{%|\{\{[-#]? *(?:if|range|with|end)\b|<%(?!=))", re.MULTILINE
 )
 """A template statement at the beginning of a line."""
-_READ_PLACES = "earshot reads files in a cloud-config and here-documents in a script"
+_READ_PLACES = (
+    "earshot reads files in a cloud-config, and here-documents, `echo` and `sed -i` in a script"
+)
 
 
 def variables(
@@ -81,7 +90,7 @@ def user_data(text: str, file_name: str, release: Release) -> FileReport:
         properties_files, release
     )
     placed_mistakes = tuple(
-        Mistake(finding, in_properties(text, file_name, finding)) for finding in findings
+        Mistake(finding, in_user_data(text, file_name, finding)) for finding in findings
     )
     unchecked = tuple(
         dict.fromkeys(reason for file in properties_files for reason in _unknown_values(file))

@@ -50,6 +50,16 @@ def in_properties(text: str, file_name: str, finding: Finding) -> Place:
     return _last_line(text, file_name, finding.inputs)
 
 
+def in_user_data(text: str, file_name: str, finding: Finding) -> Place:
+    """Like `in_properties`; else the last line with `echo` or `sed` that sets the property."""
+    place = in_properties(text, file_name, finding)
+    marks = tuple(f"{name}=" for name in finding.inputs)
+    for number, line in enumerate(text.splitlines() if not place.line else (), 1):
+        for mark in (mark for mark in marks if mark in line):
+            place = Place(file_name, number, line.rindex(mark) + 1)
+    return place
+
+
 def in_env_file(text: str, file_name: str, finding: Finding) -> Place:
     """Like `in_properties`, for an environment file."""
     return _last_line(text, file_name, {name for key in finding.inputs for name in spellings(key)})

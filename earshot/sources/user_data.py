@@ -12,7 +12,7 @@ import io
 import re
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from earshot.errors import EarshotError
 from earshot.facts.settings import is_broker_configuration
@@ -39,6 +39,15 @@ _HERE = re.compile(r"(?<!<)<<(-?)[ \t]*(?:'([^']+)'|\"([^\"]+)\"|\\(\w+)|(\w+))"
 _WORD = r"(\"[^\"]+\"|'[^']+'|[^\s;|&<>]+)"
 _TEE = re.compile(rf"\btee\s+(-a\s+|--append\s+)?{_WORD}")
 _INTO = re.compile(rf"(?<![0-9&])(>>?)[ \t]*{_WORD}")
+_QUOTED = r"(\"(?:[^\"\\]|\\.)*\"|'[^']*'|[^\s;|&<>\"']+)"
+_ECHO = re.compile(rf"[ \t]*(?:sudo[ \t]+)?echo[ \t]+{_QUOTED}[ \t]*[>|]")
+_SED = re.compile(
+    r"[ \t]*(?:sudo[ \t]+)?sed[ \t]+(?:-[nrE]+[ \t]+)*-i\S*[ \t]+(?:-[eE][ \t]+)*"
+    rf"{_QUOTED}[ \t]+{_WORD}"
+)
+_SUBSTITUTION = re.compile(r"s([^\w\s])((?:\\.|(?!\1).)*)\1((?:\\.|(?!\1).)*)\1[gi]*")
+_BRANCH = re.compile(r"[ \t]*(?:if|case|for|while|until|(?:function[ \t]+)?\w+[ \t]*\(\))(?!\w)")
+_BRANCH_END = re.compile(r"(?:^[ \t]*\}|\b(?:fi|esac|done))[ \t]*(?:;|#|$)")
 _ASSIGNED = re.compile(r"^[ \t]*(?:export[ \t]+|readonly[ \t]+)?([A-Za-z_]\w*)=(.*)$", re.MULTILINE)
 _LITERAL = re.compile(r"(?:\"([^\"$`\\]*)\"|'([^']*)'|([^\s\"'$`\\;&|()]*))[ \t]*(?:#.*)?")
 _SHELL = re.compile(
@@ -224,8 +233,12 @@ def _unpacked(data: bytes) -> bytes:
 def _script(text: str) -> Iterator[_File]:
     assigned = _assignments(text)
     lines = iter(text.splitlines())
+    depth = 0
     for line in lines:
         match = _HERE.search(line)
+        depth += bool(_BRANCH.match(line)) - bool(_BRANCH_END.search(line))
+        if depth <= 0 and match is None:
+            yield from _edited(line, assigned)
         if match is None or line.lstrip().startswith("#"):
             continue
         dash, *quoted, bare = match.groups()
@@ -239,6 +252,33 @@ def _script(text: str) -> Iterator[_File]:
         path, added = _target(line[: match.start()] + line[match.end() :])
         file = _File(path, "\n".join(body), added)
         yield file if bare is None else _expanded(file, assigned)
+
+
+def _edited(line: str, assigned: Mapping[str, str]) -> Iterator[_File]:
+    """The property that an `echo` or `sed -i` outside of a branch writes into a file."""
+    if match := _ECHO.match(line):
+        path, added = _target(line[match.end(1) :])
+        content = _unquoted(match[1], assigned)
+    elif match := _SED.match(line):
+        path, added, expression = match[2].strip("\"'"), True, _unquoted(match[1], assigned)
+        parts = _SUBSTITUTION.fullmatch(expression.content)
+        content = replace(expression, content=_plain(parts[3]) if parts else "")
+        if parts is None or content.content.partition("=")[0] not in _plain(parts[2]):
+            return
+    else:
+        return
+    yield replace(content, path=path, added=added)
+
+
+def _unquoted(word: str, assigned: Mapping[str, str]) -> _File:
+    """A word of a command as the shell expands it."""
+    file = _File("", word.strip("\"'"))
+    return file if word.startswith("'") else _expanded(file, assigned)
+
+
+def _plain(text: str) -> str:
+    """A part of an expression of `sed` without backslashes."""
+    return re.sub(r"\\(.)", r"\1", text)
 
 
 def _target(line: str) -> tuple[str, bool]:
@@ -263,7 +303,7 @@ def _expanded(file: _File, assigned: Mapping[str, str]) -> _File:
     """An unquoted here-document as the shell expands it."""
     computed: dict[str, str] = {}
 
-    def replace(match: re.Match[str]) -> str:
+    def shown(match: re.Match[str]) -> str:
         if match["escaped"]:
             return match["escaped"]
         if match[0] == "\\\n":
@@ -271,7 +311,7 @@ def _expanded(file: _File, assigned: Mapping[str, str]) -> _File:
         name = match["braced"] or match["name"] or ""
         return assigned[name] if name in assigned else _place(computed, match[0])
 
-    return _File(file.path, _SHELL.sub(replace, file.content), file.added, computed)
+    return _File(file.path, _SHELL.sub(shown, file.content), file.added, computed)
 
 
 def _templated(file: _File) -> _File:

@@ -118,6 +118,19 @@ def test_earlier_content_of_an_appended_file_is_unknown(tmp_path: Path) -> None:
     assert report.unchecked == ("/etc/server.properties: its earlier content is unknown",)
 
 
+@pytest.mark.parametrize(
+    ("line", "place"),
+    [
+        ('echo "advertised.listeners=A://0.0.0.0:9092" | sudo tee -a s.properties', (2, 7)),
+        ("sed -i 's/#advertised.listeners=.*/advertised.listeners=A:\\/\\/0.0.0.0:1/' f", (2, 36)),
+    ],
+)
+def test_a_property_that_a_command_sets_has_its_place(
+    tmp_path: Path, line: str, place: tuple[int, int]
+) -> None:
+    assert places(checked(tmp_path, "boot.sh", f"#!/bin/sh\n{line}\n")) == [("KL002", *place)]
+
+
 def test_user_data_are_checked_for_the_release_of_the_option(tmp_path: Path) -> None:
     text = SCRIPT.replace("0.0.0.0", "kafka").replace("=broker", "=broker,broker")
     assert checked(tmp_path, "boot.sh", text).mistakes == (), "Kafka 4.2 drops the second"
@@ -125,8 +138,8 @@ def test_user_data_are_checked_for_the_release_of_the_option(tmp_path: Path) -> 
 
 
 UNREAD = (
-    "sets advertised.listeners in a way that is not read (earshot reads files in a cloud-config "
-    "and here-documents in a script)"
+    "sets advertised.listeners in a way that is not read (earshot reads files in a cloud-config, "
+    "and here-documents, `echo` and `sed -i` in a script)"
 )
 
 

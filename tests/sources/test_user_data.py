@@ -86,6 +86,40 @@ def test_here_documents_of_a_script(line: str, path: str) -> None:
     assert file.settings.values == VALUES
 
 
+@pytest.mark.parametrize(
+    ("lines", "values"),
+    [
+        ("echo 'listeners=A://:1' >> s.properties", {"listeners": "A://:1"}),
+        ('P=1\necho "listeners=A://:$P" | sudo tee -a s.properties', {"listeners": "A://:1"}),
+        ('sudo sed -i "s|#listeners=.*|listeners=A://:1|" s.properties', {"listeners": "A://:1"}),
+        ("sed -i -e 's#^listeners=.*#listeners=A://:1#g' s.properties", {"listeners": "A://:1"}),
+        (
+            "echo listeners=A://:1 >> s.properties\necho 'listeners=B://:1' >> s.properties",
+            {"listeners": "B://:1"},
+        ),
+    ],
+)
+def test_properties_that_commands_set(lines: str, values: dict[str, str]) -> None:
+    file = one(f"#!/bin/bash\n{lines}\n")
+    assert (file.path, file.whole, file.settings.values) == ("s.properties", False, values)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "echo 'listeners=A://:1'",
+        "# echo 'listeners=A://:1' >> f",
+        "if $X; then\n  echo 'listeners=A://:1' >> f\nfi",
+        "set_up() {\n  echo 'listeners=A://:1' >> f\n}",
+        "sed 's/listeners=.*/listeners=A:1/' f",
+        "sed -i 's/your.host/kafka/' f",
+        "sed -i 's/a=.*/listeners=A:1/' f",
+    ],
+)
+def test_commands_that_set_no_property_for_sure(line: str) -> None:
+    assert broker_files(f"#!/bin/bash\n{line}\n") == ()
+
+
 def test_tabs_before_the_lines_of_one_that_strips_them() -> None:
     body = "".join(f"\t{line}\n" for line in FILE.splitlines())
     assert one(f"#!/bin/sh\ncat <<-X >f\n{body}\tX\n").settings.values == VALUES
