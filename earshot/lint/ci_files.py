@@ -10,14 +10,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from earshot.lint.containers import Containers
-from earshot.lint.model import FileOptions, FileReport, Mistake, Place
+from earshot.lint.model import FileOptions, FileReport, Mistake, Place, together
 from earshot.lint.places import at_paths, in_command
+from earshot.lint.script_files import cut_commands, written_compose_files
 from earshot.listeners.images import spellings
 from earshot.listeners.placeholders import is_known
 from earshot.rules.rule import Finding
 from earshot.sources.bootstraps import bootstraps_alone
 from earshot.sources.ci_services import JOB, CiJob, github_jobs, gitlab_jobs, without_host
-from earshot.sources.ci_steps import started_by
+from earshot.sources.ci_steps import scripts_of, started_by
 from earshot.sources.deployment import deployment
 from earshot.sources.docker_run import Started
 from earshot.sources.drop_ins import UNIT_ENDINGS, drop_ins
@@ -45,7 +46,7 @@ def is_workflow(name: str, document: object) -> bool:
 
 
 def check_workflow(text: str, file_name: str, document: object, options: FileOptions) -> FileReport:
-    """Checks the services of each job."""
+    """Checks the services of each job, and the Compose files that its commands write."""
     is_gitlab = ".gitlab-ci" in Path(file_name).name
     jobs = gitlab_jobs(document) if is_gitlab else github_jobs(document)
     lines = text.splitlines()
@@ -57,8 +58,13 @@ def check_workflow(text: str, file_name: str, document: object, options: FileOpt
     unchecked: list[str] = []
     open_ends: list[str] = []
     has_broker = False
+    written: list[FileReport] = []
     for job in jobs:
-        started = started_by(job.scripts, documents, lines)
+        scripts = scripts_of(job.scripts, documents, lines)
+        for script in scripts:
+            written += written_compose_files(script, Path(file_name), options, lines)
+        started = started_by(scripts)
+        in_commands += cut_commands(started, file_name)
         commands = {container.service.name: container for container in started.containers}
         not_read += (f"job {job.name}, {reason}" for reason in started.not_read)
         for group in _groups(job, started, is_gitlab=is_gitlab):
@@ -79,20 +85,24 @@ def check_workflow(text: str, file_name: str, document: object, options: FileOpt
             unchecked += (reason for _, reason in containers.unread())
             unchecked += _unusable_brokers(job.name, deployment(services))
             open_ends += (reason for _, reason in containers.open_listeners())
-    if not has_broker:
+    kind = "GitLab CI" if is_gitlab else "GitHub workflow"
+    written = [report for report in written if report.kind]
+    if not (has_broker or in_commands) and written:
+        return together(written, kind)
+    if not (has_broker or in_commands):
         return FileReport(file_name, "", unchecked=(*not_read, _NO_BROKER_IN_JOBS))
     placed_mistakes = tuple(
         Mistake(finding, place)
         for finding, place in at_paths(text, file_name, findings_by_place.values())
     )
-    kind = "GitLab CI" if is_gitlab else "GitHub workflow"
-    return FileReport(
+    report = FileReport(
         file_name,
         kind,
         (*placed_mistakes, *in_commands),
         tuple(dict.fromkeys([*not_read, *unchecked])),
         open_listeners=tuple(dict.fromkeys(open_ends)),
     )
+    return together([report, *written], kind)
 
 
 def _groups(job: CiJob, started: Started, *, is_gitlab: bool) -> Iterator[tuple[Service, ...]]:

@@ -2,7 +2,7 @@
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,11 +11,12 @@ from earshot.errors import EarshotError
 from earshot.lint import other_files
 from earshot.lint.compose_files import check_compose
 from earshot.lint.containers import Containers
-from earshot.lint.model import FileOptions, FileReport, Mistake, together
+from earshot.lint.model import FileOptions, FileReport, Mistake, Place, together
 from earshot.lint.places import in_command
+from earshot.rules import kl014_image
 from earshot.sources.bootstraps import bootstraps_alone
 from earshot.sources.compose import is_compose
-from earshot.sources.docker_run import started_containers
+from earshot.sources.docker_run import Started, started_containers
 from earshot.sources.files import beside
 from earshot.sources.recipes import in_shell_form, with_alternatives
 from earshot.sources.shell import Script, read_script, syntax_of
@@ -32,7 +33,7 @@ def check_script(text: str, file: Path, options: FileOptions, *, is_boot: bool) 
     """
     script = read_script(in_shell_form(text, file.name), syntax_of(file.name))
     reports = [_containers(script, text, file, options)] if _RUN.search(text) else []
-    reports += _compose_files(script, file, options)
+    reports += written_compose_files(script, file, options, text.splitlines())
     checked = [report for report in reports if report.kind]
     boot = other_files.user_data(text, str(file), options.release) if is_boot else None
     if boot is not None and (boot.kind or not checked):
@@ -45,14 +46,43 @@ def check_script(text: str, file: Path, options: FileOptions, *, is_boot: bool) 
     return together(checked, "script")
 
 
-def _compose_files(script: Script, file: Path, options: FileOptions) -> Iterator[FileReport]:
-    """Checks the here-documents that are Compose files, at their lines in the script."""
+def written_compose_files(
+    script: Script, file: Path, options: FileOptions, lines: Sequence[str]
+) -> Iterator[FileReport]:
+    """Checks the here-documents that are Compose files, at their places in the ``lines`` of
+    ``file``."""
     for document in script.documents:
         text = "\n" * (document.line - 1) + document.text.replace("\\$", "$")
         with contextlib.suppress(EarshotError):  # a template, or a part of a file
             if _SERVICES.search(text) and is_compose(text, str(file)):
                 report = check_compose(text, file, script.values, options, is_whole=True)
-                yield replace(report, kind=report.kind and "script with a Compose file")
+                written = text.splitlines()
+                mistakes = tuple(_moved(each, written, lines) for each in report.mistakes)
+                kind = report.kind and "script with a Compose file"
+                yield replace(report, kind=kind, mistakes=mistakes)
+
+
+def cut_commands(started: Started, file_name: str) -> Iterator[Mistake]:
+    """A mistake for each command that a comment line ends before its image."""
+    for command in started.cut:
+        finding = kl014_image.RULE.finding(
+            f"a comment in line {command.last_line} ends `{command.program} run` before its image",
+            "no comment lines within a command that goes on in the next line",
+            remedy="write the comments above the command",
+            source="https://www.gnu.org/software/bash/manual/bash.html#Comments",
+        )
+        yield Mistake(finding, Place(file_name, command.line, 1))
+
+
+def _moved(mistake: Mistake, written: Sequence[str], lines: Sequence[str]) -> Mistake:
+    """``mistake`` in a ``written`` file at its column in the ``lines``, which may be indented."""
+    place = mistake.place
+    if not place.line or place.line > len(lines):
+        return mistake
+    indent = lines[place.line - 1].find(written[place.line - 1].lstrip())
+    own = len(written[place.line - 1]) - len(written[place.line - 1].lstrip())
+    column = place.column + max(0, indent - own)
+    return replace(mistake, place=replace(place, column=column))
 
 
 def _containers(script: Script, text: str, file: Path, options: FileOptions) -> FileReport:
@@ -63,9 +93,10 @@ def _containers(script: Script, text: str, file: Path, options: FileOptions) -> 
     services = tuple(replace(service, release=options.release) for service in started.services)
     run = Containers(services)
     is_alone = not started.not_read and (bootstraps_alone(services) or has_refused_client(services))
-    if not (is_alone or run.brokers):
-        return FileReport(file_name, "", unchecked=(*started.not_read, _NO_BROKER))
     lines = text.splitlines()
+    cut = tuple(cut_commands(started, file_name))
+    if not (is_alone or run.brokers or cut):
+        return FileReport(file_name, "", unchecked=(*started.not_read, _NO_BROKER))
     containers = {container.service.name: container for container in started.containers}
     placed_mistakes = tuple(
         Mistake(finding, in_command(lines, file_name, containers.get(finding.container), finding))
@@ -74,7 +105,7 @@ def _containers(script: Script, text: str, file: Path, options: FileOptions) -> 
     return FileReport(
         file_name,
         "script",
-        placed_mistakes,
+        (*cut, *placed_mistakes),
         (*started.not_read, *(reason for _, reason in run.unread())),
         open_listeners=tuple(reason for _, reason in run.open_listeners()),
     )

@@ -34,7 +34,7 @@ _ELSEWHERE = re.compile(r"\b(?:docker|podman|kubectl|ssh|nerdctl)\b")
 """Commands that run others elsewhere."""
 _ENGINE = re.compile(
     r"\b(?:docker|podman|nerdctl)(?:[ -]compose|\s+(?:container\s+|network\s+|pod\s+)?"
-    r"(?:run|create|connect))\b"
+    r"(?:run|create|connect))\b|\bservices:"
 )
 _OWN_KEYS = frozenset(
     {"default", "include", "stages", "variables", "workflow", "image", "services", "cache", "spec"}
@@ -71,7 +71,7 @@ def github_jobs(document: object) -> tuple[CiJob, ...]:
 
 
 def uses_engine(commands: object) -> bool:
-    """Whether a text of commands starts containers, or creates networks for them."""
+    """Whether commands start containers, create networks for them, or write a Compose file."""
     return isinstance(commands, str) and bool(_ENGINE.search(commands))
 
 

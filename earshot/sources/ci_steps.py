@@ -14,23 +14,24 @@ from earshot.sources.shell import Script, read_script
 from earshot.yaml_reading.nodes import entry_at
 
 
-def started_by(
+def scripts_of(
     scripts: Sequence[tuple[Keys, Mapping[str, str]]],
     documents: Sequence[yaml.Node],
     lines: Sequence[str],
-) -> Started:
-    """The containers that ``scripts`` of a job start: their places in ``documents``, and variables.
-
-    ``lines`` are those of the file. Each script is a shell of its own. Files beside the YAML file
-    are not those of the job.
-    """
-    commands = [
-        command
+) -> Sequence[Script]:
+    """The ``scripts`` of a job, each a shell of its own: their places in ``documents``, and
+    variables. ``lines`` are those of the file."""
+    return [
+        read_script(_in_place(entry[1], lines), environment=env)
         for path, env in scripts
         if (entry := entry_at(documents, path)) and isinstance(entry[1], yaml.ScalarNode)
-        for command in read_script(_in_place(entry[1], lines), environment=env).commands
     ]
-    return started_containers(Script(tuple(commands)))
+
+
+def started_by(scripts: Sequence[Script]) -> Started:
+    """The containers that ``scripts`` of a job start. Files beside the YAML file are not those of
+    the job."""
+    return started_containers(Script(tuple(each for one in scripts for each in one.commands)))
 
 
 def _in_place(node: yaml.ScalarNode, lines: Sequence[str]) -> str:

@@ -73,6 +73,8 @@ class Started:
     containers: tuple[StartedContainer, ...]
     not_read: tuple[str, ...] = ()
     clients: tuple[Service, ...] = ()
+    cut: tuple[Command, ...] = ()
+    """Commands for Kafka that a comment line ends before the image: the engine refuses them."""
 
     @property
     def services(self) -> tuple[Service, ...]:
@@ -85,7 +87,13 @@ def started_containers(script: Script, read: Read | None = None, text: str = "")
     ``read`` returns a file by its path as written; it raises OSError.
     """
     runs = list(_runs(script))
-    not_read = [f"line {line}: {reason}" for line, _, reason, _, _ in runs if reason]
+    cut = tuple(_cut(script))
+    known_lines = {command.line for command in cut}
+    not_read = [
+        f"line {line}: {reason}"
+        for line, _, reason, _, _ in runs
+        if reason and line not in known_lines
+    ]
     # a container with computed options may be on any network, with any name
     has_all_options = all(COMPUTED not in options for *_, options, _ in runs)
     networks = _Networks(script, is_whole=has_all_options and not not_read)
@@ -106,7 +114,14 @@ def started_containers(script: Script, read: Read | None = None, text: str = "")
         replace(started, service=_with_known_links(started.service, known, is_whole=is_whole))
         for started in known.values()
     )
-    return Started(linked, tuple(not_read), tuple(_clients(script, text)))
+    return Started(linked, tuple(not_read), tuple(_clients(script, text)), cut)
+
+
+def _cut(script: Script) -> Iterator[Command]:
+    for command in script.commands:
+        arguments = _arguments(command) if command.is_cut else None
+        if arguments and not _parsed(arguments)[1] and "kafka" in " ".join(arguments).lower():
+            yield command
 
 
 def _with_known_links(

@@ -5,7 +5,7 @@ Also read are scripts of `cmd` and PowerShell, as far as their commands have the
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -27,6 +27,8 @@ _BEFORE_COMMAND = frozenset(
     {"if", "then", "elif", "else", "do", "while", "until", "!", "{", "}", "time", "fi", "done"}
 )
 _WRAPPERS = frozenset({"sudo", "exec", "command", "nohup", "winpty", "eval", "env", "setsid"})
+_SHELLS = frozenset({"sh", "bash", "dash", "ksh", "zsh", "su", "newgrp"})
+"""Programs that run a here-document as a script; that of `ssh` runs on another machine."""
 _ENDS = "\n;|&()"
 _NO_VARIABLES: Mapping[str, str] = {}
 
@@ -55,6 +57,10 @@ class Command:
     last_line: int
     is_repeated: bool = False
     """It is in a loop."""
+    is_cut: bool = False
+    """A comment line follows its last continued line, and ends it."""
+    into: str = ""
+    """The file into which its output is redirected."""
 
     @property
     def program(self) -> str:
@@ -64,7 +70,9 @@ class Command:
 
 @dataclass(frozen=True)
 class HereDocument:
-    """The text that a script passes to a command or writes to a file; ``line`` is its first."""
+    """The text that a script passes to a command or writes to a file; ``line`` is its first.
+
+    The lines that several `echo` write to one file are as far apart as in the script."""
 
     text: str
     line: int
@@ -100,10 +108,24 @@ def read_script(
     resolved = {name: _resolved(value, known, _DEPTH) for name, value in known.items()}
     values = {name: value for name, value in resolved.items() if COMPUTED not in value}
     lexer = _Lexer(text, values)
-    commands = (replace(c, words=_bare(c.words)) for c in lexer.read())
-    return Script(
-        tuple(command for command in commands if command.words), tuple(lexer.documents), values
-    )
+    bare = (replace(c, words=_bare(c.words)) for c in lexer.read())
+    commands = tuple(command for command in bare if command.words)
+    return Script(commands, (*lexer.documents, *_echoed(commands)), values)
+
+
+def _echoed(commands: Iterable[Command]) -> Iterator[HereDocument]:
+    """The files that `echo` writes, a line or several at a time."""
+    parts_by_file: dict[str, list[str]] = {}
+    ends: dict[str, tuple[int, int]] = {}
+    for command in commands:
+        if command.into and command.words[0] == "echo":
+            text = " ".join(command.words[1:])
+            first, end = ends.get(command.into, (command.line, command.line - 1))
+            gap = "\n" * max(0, command.line - end - 1)
+            parts_by_file.setdefault(command.into, []).append(f"{gap}{text}")
+            ends[command.into] = first, max(end + 1, command.line) + text.count("\n")
+    for file, parts in parts_by_file.items():
+        yield HereDocument("\n".join(parts), ends[file][0])
 
 
 def _in_posix_form(text: str, syntax: Syntax) -> str:
@@ -168,17 +190,19 @@ class _Lexer:
         self.depth = depth
         self.documents: list[HereDocument] = []
         self.inner: list[Command] = []
-        self.ends_of_documents: list[tuple[str, bool]] = []
+        self.into = ""
+        self.ends_of_documents: list[tuple[str, bool, Sequence[str]]] = []
 
     def read(self) -> Iterator[Command]:
         words: list[str] = []
-        start, loops = self._line(), 0
+        start, loops, is_cut = self._line(), 0, False
         while True:
             character = self._peek()
             if character in ("", *_ENDS):
                 if words:
                     loops += sum(word in _LOOPS for word in words[:2]) - (words[0] == "done")
-                    yield Command(tuple(words), start, self._line(), loops > 0)
+                    yield Command(tuple(words), start, self._line(), loops > 0, is_cut, self.into)
+                is_cut, self.into = False, ""
                 yield from self.inner
                 self.inner.clear()
                 words = []
@@ -190,9 +214,15 @@ class _Lexer:
             elif character in " \t\r":
                 self.position += 1
             elif character == "#":
+                before = self.text.rfind("\n", 0, self.position)
+                is_cut = (
+                    bool(words)
+                    and self.text[:before].endswith("\\")
+                    and not (self.text[before : self.position].strip())
+                )
                 self._skip_line()
             elif character in "<>":
-                self._redirection()
+                self._redirection(words)
             else:
                 start = start if words else self._line()
                 read = self._word()
@@ -214,8 +244,8 @@ class _Lexer:
         end = self.text.find("\n", self.position)
         self.position = len(self.text) if end < 0 else end
 
-    def _redirection(self) -> None:
-        """Skips an operator and its target; notes the end of a here-document."""
+    def _redirection(self, command: Sequence[str]) -> None:
+        """Skips an operator and its target; notes the end of a here-document of ``command``."""
         start = self.position
         while self._peek() and self._peek() in "<>&|":
             self.position += 1
@@ -227,10 +257,12 @@ class _Lexer:
         if self._peek() not in ("", *_ENDS):
             words = self._word()
             if operator == "<<" and words:
-                self.ends_of_documents.append((words[0], is_indented))
+                self.ends_of_documents.append((words[0], is_indented, command))
+            elif operator in (">", ">>"):
+                self.into = words[0] if words else ""
 
     def _skip_documents(self) -> None:
-        for end, is_indented in self.ends_of_documents:
+        for end, is_indented, command in self.ends_of_documents:
             first_line, lines = self._line(), []
             while self.position < len(self.text):
                 start = self.position
@@ -240,7 +272,13 @@ class _Lexer:
                 if (line.lstrip("\t") if is_indented else line).rstrip("\r") == end:
                     break
                 lines.append(line)
-            self.documents.append(HereDocument("\n".join(lines), first_line))
+            document = HereDocument("\n".join(lines), first_line)
+            self.documents.append(document)
+            if self.depth and (words := _bare(tuple(command))) and words[0] in (*_SHELLS, "ssh"):
+                within = _Lexer(document.text, self.values, first_line, self.depth - 1)
+                commands = list(within.read())
+                self.inner += commands if words[0] in _SHELLS else ()
+                self.documents += within.documents
         self.ends_of_documents.clear()
 
     def _word(self) -> list[str]:

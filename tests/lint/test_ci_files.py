@@ -150,6 +150,28 @@ def test_a_mistake_in_a_step_is_placed_at_its_line(tmp_path: Path, mark: str) ->
     assert (mistake.place.line, mistake.place.column) == (line, 14)
 
 
+@pytest.mark.parametrize(("port", "found"), [(9092, []), (9093, [("KL017", 12, 17)])])
+@pytest.mark.parametrize("others", [(), (MAKE, run("localhost:9092"))])
+def test_a_compose_file_that_a_step_writes_is_checked(
+    tmp_path: Path, port: int, found: list[tuple[str, int, int]], others: tuple[str, ...]
+) -> None:
+    step = f"""      - run: |
+          cat > compose.yml <<EOF
+          services:
+            kafka:
+              image: wurstmeister/kafka
+              ports: ["{port}:9092"]
+              environment:
+                KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:9092
+                KAFKA_ZOOKEEPER_CONNECT: zookeeper:2181
+                KAFKA_LISTENERS: PLAINTEXT://:9092
+          EOF
+"""
+    report = check(write(tmp_path, "test.yml", steps(step, *others)), {})
+    places = [(each.finding.rule, each.place.line, each.place.column) for each in report.mistakes]
+    assert (report.kind, places) == ("GitHub workflow", found)
+
+
 def test_a_container_that_is_started_in_a_loop_is_named(tmp_path: Path) -> None:
     loop = "      - run: for i in 1 2; do docker run -p 909$i:9092 apache/kafka:4.1.1; done\n"
     report = check(write(tmp_path, "test.yml", steps(loop)), {})

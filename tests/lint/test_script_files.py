@@ -258,6 +258,51 @@ def test_a_compose_file_that_a_script_writes_is_checked(
     assert [mistake.place.line for mistake in report.mistakes] == [12] * len(expected)
 
 
+def echoed(text: str) -> str:
+    return "".join(f"echo '{line}' >> docker-compose.yml\n" for line in text.splitlines())
+
+
+SERVICES = COMPOSE.partition("<<EOF\n")[2].partition("EOF\n")[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        (f"newgrp docker << END\n{COMPOSE}END\n", 7),
+        (f"sudo bash -s <<'END'\n{COMPOSE}END\n", 7),
+        (f"ssh box 'bash -s' <<'END'\n{COMPOSE}END\n", 7),
+        (echoed(SERVICES), 13),
+        (f"echo '{SERVICES}' > docker-compose.yml\n", 7),
+    ],
+)
+def test_a_compose_file_is_read_however_a_script_writes_it(
+    tmp_path: Path, text: str, column: int
+) -> None:
+    text = text.format("kafka")
+    (mistake,) = check(write(tmp_path, "start.sh", text), {}).mistakes
+    (line,) = (n for n, line in enumerate(text.splitlines(), 1) if "ADVERTISED" in line)
+    place = mistake.place
+    assert (mistake.finding.rule, place.line, place.column) == ("KL017", line, column)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"bash <<E\n{broker('kafka:9092')}E\n", [KL017]),
+        (f"cat <<E\n{broker('kafka:9092')}E\n", []),
+        # a comment line ends the command before its image
+        ("docker run \\\n -p 9092:9092 \\\n # why\n -e KAFKA_NODE_ID=1 apache/kafka\n", []),
+        (broker("localhost:9092").replace("\\\n", "\\\n  # why\n"), [("KL014", "error")]),
+        (broker("localhost:9092").replace("\n", " # why\n").replace("\\ # why", "\\"), []),
+        (broker("localhost:9092") + "# why\n", []),
+    ],
+)
+def test_here_documents_and_comments_are_read_as_by_a_shell(
+    tmp_path: Path, text: str, expected: list[tuple[str, str]]
+) -> None:
+    assert rules(tmp_path, text) == expected
+
+
 def recipe(command: str, target: str = "kafka") -> str:
     return f"{target}:\n" + "".join(f"\t{line}\n" for line in f"@{command}".splitlines())
 
