@@ -10,14 +10,15 @@ from earshot.rules.rule import Finding, Rule, Severity
 from earshot.topology.broker import Broker, Endpoint
 from earshot.topology.container import is_loopback
 from earshot.topology.model import Deployment
+from earshot.topology.walk import failing_hop_to
 from earshot.topology.ways import Failure, Trace
 
 
 def check(
     deployment: Deployment, rule: Rule, reported: Collection[tuple[str, str]]
 ) -> Iterator[Finding]:
-    """A warning for each such listener. Pairs of service and listener in ``reported`` have a
-    finding."""
+    """A finding for each such listener, a warning unless a container of the file evidently uses it.
+    Pairs of service and listener in ``reported`` have a finding."""
     for broker in deployment.brokers:
         if not _is_known(broker):
             continue
@@ -30,11 +31,28 @@ def check(
                     "a name of the broker on its networks, or a published port",
                     listener=endpoint.name,
                     container=broker.service,
-                    severity=Severity.WARNING,
+                    severity=None if _has_lost_user(deployment, broker) else Severity.WARNING,
                     remedy=f"advertise {endpoint.name}://{broker.service}:{endpoint.bind.port}; "
                     "for clients elsewhere publish the port, and advertise a name of the machine",
                     inputs=("advertised.listeners",),
                 )
+
+
+def _has_lost_user(deployment: Deployment, broker: Broker) -> bool:
+    """Whether a container on a network of ``broker`` waits for it, shows no bootstrap address, and
+    reaches none of its listeners."""
+    networks = {network.name for network in broker.container.networks}
+    others = {each.service for each in (*deployment.brokers, *deployment.bootstraps)}
+    return any(
+        broker.service in container.needs
+        and name not in others
+        and networks & {network.name for network in container.networks}
+        and all(
+            endpoint.advertised and failing_hop_to(deployment, name, endpoint.advertised, broker)
+            for endpoint in broker.for_clients
+        )
+        for name, container in deployment.containers.items()
+    )
 
 
 def _is_known(broker: Broker) -> bool:

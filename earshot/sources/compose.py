@@ -36,6 +36,7 @@ from earshot.sources.compose_sections import (
     map_of,
     merged_maps,
     merged_section,
+    needs_of,
     volumes_of,
     words_of,
 )
@@ -225,6 +226,7 @@ class _Files(ComposeFiles):
                 open_networks=not self.is_whole or has_other_names(section, top),
                 links=dict(links_of(section, where)),
                 profiles=tuple(map(str, list_of(section.get("profiles"), f"{where}.profiles"))),
+                needs=needs_of(section),
                 has_proxy_labels=any(map(configures_proxy, _labels(section))),
             )
         )

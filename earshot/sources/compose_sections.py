@@ -213,13 +213,17 @@ def is_overlay(services: Mapping[str, Section]) -> bool:
     """Whether another file must complete it: a service lacks an image, or a dependency exists
     elsewhere."""
     for section in services.values():
-        needed = section.get("depends_on")
         if not (section.get("image") or "build" in section):
             return True
-        names = needed if isinstance(needed, (list, Mapping)) else ()
-        if any(str(name) not in services for name in names):
+        if any(name not in services for name in needs_of(section)):
             return True
     return False
+
+
+def needs_of(section: Section) -> tuple[str, ...]:
+    """The services that must start before this one."""
+    needed = section.get("depends_on")
+    return tuple(map(str, needed)) if isinstance(needed, (list, Mapping)) else ()
 
 
 def words_of(value: object) -> tuple[str, ...]:

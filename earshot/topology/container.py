@@ -156,6 +156,8 @@ class Container:
     """Services by link name in lower case; only this container resolves these names."""
     profiles: tuple[str, ...] = ()
     """Compose profiles that start it; empty if it always starts."""
+    needs: tuple[str, ...] = ()
+    """Services that are started before it (`depends_on`)."""
     has_proxy_labels: bool = False
     """Its labels configure a proxy that may run elsewhere (`configures_proxy`)."""
     is_published_elsewhere: bool = False
