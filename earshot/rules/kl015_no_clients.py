@@ -42,7 +42,8 @@ def _has_lost_user(deployment: Deployment, broker: Broker) -> bool:
     """Whether a container on a network of ``broker`` waits for it, shows no bootstrap address, and
     reaches none of its listeners."""
     networks = {network.name for network in broker.container.networks}
-    others = {each.service for each in (*deployment.brokers, *deployment.bootstraps)}
+    others = {each.service for each in deployment.brokers}
+    others |= {client.service for client in deployment.bootstraps}
     return any(
         broker.service in container.needs
         and name not in others

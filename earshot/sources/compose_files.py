@@ -49,7 +49,8 @@ _MOST_DOCUMENTS = 100
 
 def documents_of(text: str) -> Sequence[str]:
     """The YAML documents of ``text``, each at its lines; without those that have no content."""
-    documents, line = [], 0
+    documents: list[str] = []
+    line = 0
     for part in _DOCUMENT.split(text):
         if _CONTENT.search(part) and len(documents) < _MOST_DOCUMENTS:
             documents.append("\n" * line + part)
