@@ -44,7 +44,7 @@ from earshot.sources.open_listeners import open_listeners
 from earshot.sources.pod_variables import Keys
 from earshot.sources.redpanda import listeners_in
 from earshot.sources.substitution import Variables, read_env_file
-from earshot.sources.user_data import UserDataFile, broker_files, speaks_of_brokers
+from earshot.sources.user_data import READ_PLACES, UserDataFile, broker_files, speaks_of_brokers
 from earshot.sources.workloads import KIND_OF, resources
 
 ADVERTISED = "advertised_kafka_api"
@@ -53,9 +53,6 @@ _TEMPLATE_STATEMENT = re.compile(
     r"^[^\S\n]*(?:\{%|\{\{[-#]? *(?:if|range|with|end)\b|<%(?!=))", re.MULTILINE
 )
 """A template statement at the beginning of a line."""
-_READ_PLACES = (
-    "earshot reads files in a cloud-config, and here-documents, `echo` and `sed -i` in a script"
-)
 
 
 def variables(
@@ -84,7 +81,7 @@ def user_data(text: str, file_name: str, release: Release) -> FileReport:
     if not properties_files:
         reason = "sets up no broker"
         if speaks_of_brokers(text):
-            reason = f"sets advertised.listeners in a way that is not read ({_READ_PLACES})"
+            reason = f"sets advertised.listeners in a way that is not read ({READ_PLACES})"
         return FileReport(file_name, "", unchecked=(reason,))
     findings = mistakes_in_user_data(properties_files, release) or advice_in_user_data(
         properties_files, release

@@ -217,8 +217,8 @@ class _Lexer:
                 before = self.text.rfind("\n", 0, self.position)
                 is_cut = (
                     bool(words)
-                    and self.text[:before].endswith("\\")
-                    and not (self.text[before : self.position].strip())
+                    and self.text.endswith("\\", 0, max(before, 0))
+                    and not self.text[before : self.position].strip()
                 )
                 self._skip_line()
             elif character in "<>":

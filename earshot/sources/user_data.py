@@ -36,6 +36,10 @@ _JINJA_HEAD = "## template: jinja"
 _CLOUD_HEAD = "#cloud-config"
 _SCRIPT_HEAD = "#!"
 _HERE = re.compile(r"(?<!<)<<(-?)[ \t]*(?:'([^']+)'|\"([^\"]+)\"|\\(\w+)|(\w+))")
+READ_PLACES = (
+    "read are files in a cloud-config, and here-documents, `echo` and `sed -i` in a script"
+)
+"""Where properties are read, for messages."""
 _WORD = r"(\"[^\"]+\"|'[^']+'|[^\s;|&<>]+)"
 _TEE = re.compile(rf"\btee\s+(-a\s+|--append\s+)?{_WORD}")
 _INTO = re.compile(rf"(?<![0-9&])(>>?)[ \t]*{_WORD}")

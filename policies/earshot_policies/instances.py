@@ -13,6 +13,7 @@ from earshot.rules import kl011_resolves
 from earshot.rules.rule import Finding, FindingState
 from earshot.sources.stack_resources import RegisteredStack
 from earshot.sources.user_data import (
+    READ_PLACES,
     UserDataFile,
     broker_files,
     decode_user_data,
@@ -91,8 +92,8 @@ def unread(text: str, written: Collection[UserDataFile]) -> list[str]:
     """A remark on user data that set listeners in another way than in the files ``written``."""
     if written or not speaks_of_brokers(text):
         return []
-    way = "advertised.listeners is set in a way that is not read here (read are files"
-    return [f"user data: {way} in a cloud-config, here-documents in a script); not checked"]
+    way = f"advertised.listeners is set in a way that is not read here ({READ_PLACES})"
+    return [f"user data: {way}; not checked"]
 
 
 def _remarks(text: str, written: tuple[UserDataFile, ...]) -> list[str]:

@@ -138,7 +138,7 @@ def test_user_data_are_checked_for_the_release_of_the_option(tmp_path: Path) -> 
 
 
 UNREAD = (
-    "sets advertised.listeners in a way that is not read (earshot reads files in a cloud-config, "
+    "sets advertised.listeners in a way that is not read (read are files in a cloud-config, "
     "and here-documents, `echo` and `sed -i` in a script)"
 )
 

@@ -407,9 +407,9 @@ def test_what_the_instance_computes_is_said_and_not_checked() -> None:
 
 
 @pytest.mark.parametrize(("props", "advice"), [
-    ({"userData": "#!/bin/sh\necho advertised.listeners=A://b:1 >> c.properties\n"},
-     ("user data: advertised.listeners is set in a way that is not read here (read are "
-      "files in a cloud-config, here-documents in a script); not checked")),
+    ({"userData": "#!/bin/sh\nawk -f a advertised.listeners=A://b:1 c.properties\n"},
+     ("user data: advertised.listeners is set in a way that is not read here (read are files in "
+      "a cloud-config, and here-documents, `echo` and `sed -i` in a script); not checked")),
     ({"userDataBase64": "H4sIAAAA"},
      ("user data in base64: cannot be read: Compressed file ended before the "
       "end-of-stream marker was reached; not checked")),
