@@ -19,7 +19,7 @@ from earshot.config.aws_docker_hosts import DockerHostsSpec
 from earshot.config.aws_sections import NetworkSpec
 from earshot.config.cluster import ClusterSpec
 from earshot.config.schema import descriptions
-from earshot.placements import PLACEMENTS
+from earshot.placement_registry import PLACEMENTS
 
 FILE = Path(__file__).parent.parent / "components" / "earshot_pulumi" / "cluster_args.py"
 CLUSTERS = {name: f"{name.title()}ClusterArgs" for name in PLACEMENTS}

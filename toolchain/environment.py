@@ -11,7 +11,7 @@ from pathlib import Path
 from earshot.errors import EarshotError
 from earshot.files.stack_files import own_or_templates
 from earshot.jvm.java import find_java
-from earshot.placements import PLACEMENTS
+from earshot.placement_registry import PLACEMENTS
 from toolchain.paths import PRIVATE, PULUMI_HOME, STACKS, STATE, VENV
 from toolchain.pulumi_cli import installation
 from toolchain.pulumi_cli.installation import Installation, Origin

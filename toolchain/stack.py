@@ -26,7 +26,7 @@ from earshot.errors import EarshotError, remedy_of
 from earshot.files import cache, umask
 from earshot.files.stack_files import stack_name
 from earshot.placement import plan_stack
-from earshot.placements import PLACEMENTS
+from earshot.placement_registry import PLACEMENTS
 from earshot.project import Project
 from earshot.transition.change import Change
 from toolchain.environment import variables

@@ -18,7 +18,7 @@ from earshot.config.document import read_spec
 from earshot.errors import EarshotError, SpecError
 from earshot.extras import needed_for
 from earshot.listeners.problems import shown
-from earshot.placements import PLACEMENTS
+from earshot.placement_registry import PLACEMENTS
 from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.gate import AdvertisedListeners
 from earshot_pulumi.outputs import (

@@ -16,7 +16,7 @@ from earshot.names.evidence import Declaration, EvidenceKey, gather
 from earshot.names.machine import own_addresses
 from earshot.names.policy import ResolverPolicy
 from earshot.placement import PlacementPlan
-from earshot.placements import in_containers, on_this_machine
+from earshot.placement_registry import in_containers, on_this_machine
 from earshot.rules import (
     kl006_container_ports,
     kl007_security_groups,

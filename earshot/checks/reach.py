@@ -14,7 +14,7 @@ from earshot.listeners.address import Address
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.names.kinds import ip_of
 from earshot.placement import PlacementPlan
-from earshot.placements import ClientLocation
+from earshot.placement_registry import ClientLocation
 from earshot.sources.docker_container import read_container
 from earshot.topology.broker import Bootstrap, Broker, Endpoint
 from earshot.topology.container import HOST_NETWORK, Container, JoinedNetwork

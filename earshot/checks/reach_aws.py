@@ -12,7 +12,7 @@ from earshot.listeners.terms import Scope
 from earshot.names.kinds import NameKind, kind_of
 from earshot.names.reachability import TABLE, Expectation, outlook
 from earshot.placement import PlacementPlan
-from earshot.placements import ClientLocation
+from earshot.placement_registry import ClientLocation
 from earshot.topology.ways import Answer, Hop, HopKind
 
 _ANSWERS = {

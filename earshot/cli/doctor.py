@@ -14,7 +14,7 @@ from earshot.doctor.survey import USUAL_DEADLINE
 from earshot.errors import EarshotError
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol, Scope
-from earshot.placements import in_containers
+from earshot.placement_registry import in_containers
 from earshot.report import Format
 from earshot.validation.client import protocol_of
 from earshot.validation.contract import Contract

@@ -16,7 +16,7 @@ from earshot.errors import EarshotError
 from earshot.listeners.terms import Scope
 from earshot.placement import standpoint
 from earshot.placement.standpoint import Standpoint, read_standpoints
-from earshot.placements import in_containers
+from earshot.placement_registry import in_containers
 from earshot.remote.run import KnownReports, validate_from
 from earshot.remote.run import unfinished as unfinished_from
 from earshot.report import Format, render

@@ -12,7 +12,7 @@ from earshot.config.cluster import ClusterSpec
 from earshot.errors import SpecError
 from earshot.json_object import Document
 from earshot.listeners.problems import read_model, shown
-from earshot.placements import PLACEMENTS
+from earshot.placement_registry import PLACEMENTS
 
 Spec = ClusterSpec
 """The spec of any placement."""

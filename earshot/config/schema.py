@@ -16,7 +16,7 @@ from pydantic.json_schema import models_json_schema
 
 from earshot.config.document import EXTENDS
 from earshot.json_object import JsonObject
-from earshot.placements import PLACEMENTS
+from earshot.placement_registry import PLACEMENTS
 
 Schema = JsonObject
 PREFIX = "#/$defs/"

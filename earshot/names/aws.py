@@ -17,7 +17,7 @@ from earshot.listeners.terms import Scope
 from earshot.names.evidence import Declaration
 from earshot.names.kinds import NameKind
 from earshot.names.reachability import location_of
-from earshot.placements import ClientLocation
+from earshot.placement_registry import ClientLocation
 
 FIRST_REGION = "us-east-1"
 """The region whose names do not contain it."""

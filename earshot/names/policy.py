@@ -20,7 +20,7 @@ from earshot.names.configured import configuration
 from earshot.names.invented import DoubtedResolver
 from earshot.names.lookup import Lookup, Resolver, literal, look_up, unanswered
 from earshot.names.resolvers import SystemResolver, parse_server
-from earshot.placements import on_this_machine
+from earshot.placement_registry import on_this_machine
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 SYSTEM = "system"

@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from earshot.listeners.terms import Scope
 from earshot.names.kinds import NameKind
-from earshot.placements import ClientLocation, internal_location
+from earshot.placement_registry import ClientLocation, internal_location
 
 
 class Expectation(StrEnum):

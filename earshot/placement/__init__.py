@@ -4,7 +4,7 @@ from pathlib import Path
 
 from earshot.config.document import Spec
 from earshot.placement.plan import PlacementPlan
-from earshot.placements import PLACEMENTS
+from earshot.placement_registry import PLACEMENTS
 
 __all__ = ["PlacementPlan", "plan_stack"]
 

@@ -7,7 +7,7 @@ from earshot.listeners.address import bracketed
 from earshot.listeners.terms import Scope
 from earshot.names.kinds import NameKind, kind_of
 from earshot.names.reachability import TABLE, Expectation, location_of, outlook
-from earshot.placements import ClientLocation
+from earshot.placement_registry import ClientLocation
 from earshot.rules.rule import AppliedAt, Finding, Rule, Severity
 
 NEVER = frozenset({NameKind.ANY_ADDRESS, NameKind.LINK_LOCAL_ADDRESS, NameKind.RESERVED_ADDRESS})

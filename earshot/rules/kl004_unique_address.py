@@ -9,7 +9,7 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.terms import Strategy
 from earshot.names.kinds import NameKind, ip_of, kind_of
 from earshot.names.reachability import location_of
-from earshot.placements import ClientLocation
+from earshot.placement_registry import ClientLocation
 from earshot.rules.rule import AppliedAt, Finding, Rule, label
 from earshot.topology.container import folded
 

@@ -10,7 +10,7 @@ from earshot.facts.settings import has_lone_quorum
 from earshot.listeners.address import bracketed
 from earshot.listeners.terms import Scope
 from earshot.names.kinds import NameKind, kind_of
-from earshot.placements import on_this_machine
+from earshot.placement_registry import on_this_machine
 from earshot.rules.rule import AppliedAt, Finding, Rule, Severity
 from earshot.topology.container import is_loopback
 

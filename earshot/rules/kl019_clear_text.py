@@ -12,7 +12,7 @@ from earshot.facts.settings import KafkaSettings
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol, Scope
 from earshot.names.kinds import NameKind, kind_of
-from earshot.placements import has_reasons
+from earshot.placement_registry import has_reasons
 from earshot.rules.objections import Objection
 from earshot.rules.rule import AppliedAt, Finding, Rule, Severity
 

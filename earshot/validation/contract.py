@@ -16,7 +16,7 @@ from earshot.listeners.address import Address, parse_address
 from earshot.listeners.model import ClusterPlan, Frozen, Host, Listener, ListenerName, Port
 from earshot.listeners.problems import describe, refuse, repeated, shown
 from earshot.listeners.terms import CLIENT_SCOPES, Protocol, Scope
-from earshot.placements import PLACEMENTS
+from earshot.placement_registry import PLACEMENTS
 
 MOST_LISTENERS = 100
 """The maximum number of listeners: each needs a client with a thread per broker."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from earshot.config.schema import parts, stack_file_schema
-from earshot.placements import PLACEMENTS
+from earshot.placement_registry import PLACEMENTS
 
 _HEAD = """\
 <!-- generated: python -m tests.config.page -->

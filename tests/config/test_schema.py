@@ -10,7 +10,7 @@ from jsonschema import Draft7Validator
 
 from earshot.cli import run
 from earshot.config.schema import descriptions, parts, stack_file_schema
-from earshot.placements import PLACEMENTS
+from earshot.placement_registry import PLACEMENTS
 from toolchain.paths import ROOT
 
 SCHEMA = stack_file_schema()

@@ -23,7 +23,7 @@ from earshot.names.aws import (
 )
 from earshot.names.kinds import NameKind, kind_of
 from earshot.names.reachability import TABLE, Expectation
-from earshot.placements import ClientLocation
+from earshot.placement_registry import ClientLocation
 
 REGIONS = ["us-east-1", "us-east-2", "us-west-2", "eu-central-1", "ap-southeast-7", "il-central-1"]
 REGIONS += ["us-gov-west-1", "us-gov-east-1", "cn-north-1", "cn-northwest-1"]

@@ -5,7 +5,7 @@ import pytest
 from earshot.listeners.terms import Scope
 from earshot.names.kinds import NameKind
 from earshot.names.reachability import TABLE, Expectation, location_of, outlook
-from earshot.placements import ClientLocation
+from earshot.placement_registry import ClientLocation
 
 GOLDEN = Path(__file__).parent / "vantages.txt"
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from earshot.names.kinds import NameKind
 from earshot.names.reachability import TABLE
-from earshot.placements import ClientLocation
+from earshot.placement_registry import ClientLocation
 from earshot.rules.evaluate import RULES
 from earshot.rules.examples import example_of
 from earshot.rules.reports import REPORTS, FailureReport, link

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from earshot_pulumi import cluster_args
 
-from earshot.placements import PLACEMENTS
+from earshot.placement_registry import PLACEMENTS
 from toolchain.cluster_args import CLUSTERS, FILE, source
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import earshot_pulumi
 from earshot.errors import EarshotError
-from earshot.placements import PLACEMENTS
+from earshot.placement_registry import PLACEMENTS
 from earshot_pulumi.provider import former
 from earshot_pulumi.provider.kind import Kind, Properties, Show
 from earshot_pulumi.provider.resource import type_token

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from earshot.config.aws_sections import NetworkSpec
 from earshot.config.listener import ListenerSpec
 from earshot.config.schema import descriptions, parts
-from earshot.placements import PLACEMENTS
+from earshot.placement_registry import PLACEMENTS
 from earshot_pulumi.provider.kind import Kind
 from earshot_pulumi.provider.resource import EarshotResource, camel_case, type_token
 
