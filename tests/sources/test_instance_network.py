@@ -52,6 +52,12 @@ def ingress(network: InstanceNetwork) -> list[str]:
     return [str(rule) for rule in network.ingress]
 
 
+@pytest.mark.parametrize("key", ["privateIps", "secondaryPrivateIps", "ipv6Addresses"])
+def test_all_addresses_of_an_instance_are_its_own(key: str) -> None:
+    network = around(**{key: ["192.0.2.7", "192.0.2.8"]})
+    assert network.addresses == ("10.0.0.1", "192.0.2.7", "192.0.2.8")
+
+
 def test_an_instance_without_interfaces_and_rules() -> None:
     network = around(privateDns="ip-10-0-0-1.x")
     assert (network.private, network.addresses) == ("10.0.0.1", ("10.0.0.1",))

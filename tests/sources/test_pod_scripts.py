@@ -29,10 +29,12 @@ KNOWN = {"HOSTNAME": "kafka-2", "POD": "broker-5", "DOMAIN": "kafka.data"}
         ("export A=$(hostname | grep -Eo '[0-9]+$' | tail -1)", "2"),
         ("# for each pod if it has one\nexport A=${HOSTNAME##*-} # its ordinal", "2"),
         ("export A='$HOSTNAME'", "$HOSTNAME"),
+        ("export A=$POD", "broker-5"),
         ("export A=", ""),
         # unknown: another command, a missing variable, a branch, another file
         ("export A=$(cat id)", None),
         ("export A=$OTHER", None),
+        ("export A=${OTHER##*-}", None),
         ("export A=$((1 + OTHER))", None),
         ("if [ -f x ]; then export A=1; else export A=2; fi", None),
         ("test -f x || export A=1", None),
