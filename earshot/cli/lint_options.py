@@ -21,8 +21,8 @@ _DESCRIPTION = f"""\
 Nothing is started or connected to. A named file is always checked. In a folder,
 files that contain "kafka" or "listeners" are: YAML (Compose, Kubernetes, CI
 workflows), properties, *.conf, scripts, Makefiles, Podman units, Terraform, ECS
-task definitions, devcontainer.json, and templates of these. A comment on the line of a mistake,
-or alone right above it, ignores it:
+task definitions, devcontainer.json, and templates of these. A comment on the
+line of a mistake, or alone right above it, ignores it:
 
   # earshot: ignore=KL017 until=2027-01-31 a proxy publishes it
 

@@ -87,9 +87,7 @@ def check_workflow(text: str, file_name: str, document: object, options: FileOpt
             open_ends += (reason for _, reason in containers.open_listeners())
     kind = "GitLab CI" if is_gitlab else "GitHub workflow"
     written = [report for report in written if report.kind]
-    if not (has_broker or in_commands) and written:
-        return together(written, kind)
-    if not (has_broker or in_commands):
+    if not (has_broker or in_commands or written):
         return FileReport(file_name, "", unchecked=(*not_read, _NO_BROKER_IN_JOBS))
     placed_mistakes = tuple(
         Mistake(finding, place)

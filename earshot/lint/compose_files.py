@@ -1,7 +1,7 @@
 """Checks Compose files, alone or merged."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -55,11 +55,13 @@ def check_compose(
     if not is_whole:
         services = _with_ports_of_siblings(services, file)
     has_broker = bool(all_brokers(services))
-    has_msk_client = ".amazonaws.com" in text and uses_msk(services)
+    texts = [(text, file_name), *over]
+    has_msk_client = any(".amazonaws.com" in part for part, _ in texts) and uses_msk(services)
     may_fail = has_broker or has_msk_client or bootstraps_alone(services)
     findings = mistakes(services) if may_fail else ()
-    repeated = () if compose.has_unique_keys else _repeated(text, file_name)
-    may_hide_broker = any(map(_hides_service, repeated)) and _MENTIONS_BROKER.search(text)
+    repeated = () if compose.has_unique_keys else _repeated(texts)
+    is_hidden = any(map(_hides_service, repeated))
+    may_hide_broker = is_hidden and any(_MENTIONS_BROKER.search(part) for part, _ in texts)
     if not (findings or may_hide_broker or has_broker or has_msk_client):
         no_broker = "no service of it is known to run a Kafka broker"
         reasons = (*_unknown_images(services), *_not_included(compose), no_broker)
@@ -68,7 +70,7 @@ def check_compose(
     findings = (*_misspelt(compose, services), *findings)
     unchecked = [*_unknown_values(compose), *_not_included(compose), *_unknown_images(services)]
     included = [(content, str(file.parent / path)) for content, path in compose.included]
-    files = ((text, file_name), *over, *included)
+    files = (*texts, *included)
     places = in_files(files, (*findings, *advice_on_services(services, findings)))
     placed_mistakes = tuple(Mistake(finding, place) for finding, place in places)
     other_files = [name for _, name in files if name != file_name]
@@ -159,11 +161,12 @@ def _with_ports_of_siblings(services: Sequence[Service], file: Path) -> tuple[Se
     )
 
 
-def _repeated(text: str, file_name: str) -> Sequence[Keys]:
-    """The paths of `services` and of keys below it that occur twice, so that Compose refuses the
-    file. Those that hide services are first."""
-    paths = (path for path in repeated_keys(text, file_name) if path[0] == "services")
-    return sorted(paths, key=lambda path: not _hides_service(path))
+def _repeated(texts: Iterable[tuple[str, str]]) -> Sequence[Keys]:
+    """The paths of `services` and of keys below it that occur twice in one of ``texts``, so that
+    Compose refuses the file. Those that hide services are first."""
+    paths = (path for text, name in texts for path in repeated_keys(text, name))
+    of_services = (path for path in paths if path[0] == "services")
+    return sorted(of_services, key=lambda path: not _hides_service(path))
 
 
 def _hides_service(path: Keys) -> bool:

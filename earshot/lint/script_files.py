@@ -77,7 +77,7 @@ def cut_commands(started: Started, file_name: str) -> Iterator[Mistake]:
 def _moved(mistake: Mistake, written: Sequence[str], lines: Sequence[str]) -> Mistake:
     """``mistake`` in a ``written`` file at its column in the ``lines``, which may be indented."""
     place = mistake.place
-    if not place.line or place.line > len(lines):
+    if not 0 < place.line <= min(len(lines), len(written)):  # in an included file
         return mistake
     indent = lines[place.line - 1].find(written[place.line - 1].lstrip())
     own = len(written[place.line - 1]) - len(written[place.line - 1].lstrip())

@@ -61,6 +61,8 @@ class Command:
     """A comment line follows its last continued line, and ends it."""
     into: str = ""
     """The file into which its output is redirected."""
+    appends: bool = False
+    """Its output is added to the file."""
 
     @property
     def program(self) -> str:
@@ -72,7 +74,8 @@ class Command:
 class HereDocument:
     """The text that a script passes to a command or writes to a file; ``line`` is its first.
 
-    The lines that several `echo` write to one file are as far apart as in the script."""
+    The lines that several `echo` write to one file are as far apart as in the script.
+    """
 
     text: str
     line: int
@@ -114,11 +117,13 @@ def read_script(
 
 
 def _echoed(commands: Iterable[Command]) -> Iterator[HereDocument]:
-    """The files that `echo` writes, a line or several at a time."""
+    """The files that `echo` writes, a line or several at a time; `>` begins another one."""
     parts_by_file: dict[str, list[str]] = {}
     ends: dict[str, tuple[int, int]] = {}
     for command in commands:
         if command.into and command.words[0] == "echo":
+            if not command.appends and (parts := parts_by_file.pop(command.into, None)):
+                yield HereDocument("\n".join(parts), ends.pop(command.into)[0])
             text = " ".join(command.words[1:])
             first, end = ends.get(command.into, (command.line, command.line - 1))
             gap = "\n" * max(0, command.line - end - 1)
@@ -190,7 +195,7 @@ class _Lexer:
         self.depth = depth
         self.documents: list[HereDocument] = []
         self.inner: list[Command] = []
-        self.into = ""
+        self.into, self.appends = "", False
         self.ends_of_documents: list[tuple[str, bool, Sequence[str]]] = []
 
     def read(self) -> Iterator[Command]:
@@ -201,7 +206,9 @@ class _Lexer:
             if character in ("", *_ENDS):
                 if words:
                     loops += sum(word in _LOOPS for word in words[:2]) - (words[0] == "done")
-                    yield Command(tuple(words), start, self._line(), loops > 0, is_cut, self.into)
+                    lines = (start, self._line())
+                    output = (self.into, self.appends)
+                    yield Command(tuple(words), *lines, loops > 0, is_cut, *output)
                 is_cut, self.into = False, ""
                 yield from self.inner
                 self.inner.clear()
@@ -259,7 +266,7 @@ class _Lexer:
             if operator == "<<" and words:
                 self.ends_of_documents.append((words[0], is_indented, command))
             elif operator in (">", ">>"):
-                self.into = words[0] if words else ""
+                self.into, self.appends = words[0] if words else "", operator == ">>"
 
     def _skip_documents(self) -> None:
         for end, is_indented, command in self.ends_of_documents:

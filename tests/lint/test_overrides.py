@@ -172,6 +172,9 @@ CLIENT = """services:
     ((BROKER, CLIENT, BASE), []),
     ((BASE, PORTS), [("KL017", 11)]),
     ((BROKER, "# no content\n"), []),
+    (("volumes: {}\nservices: {web: {image: a}}\n",
+      "services:\n  kafka: {image: 'apache/kafka:4.1.1', hostname: a, hostname: b}\n"),
+     [("KL014", 5)]),
 ])  # fmt: skip
 def test_the_documents_of_a_file_are_merged_in_their_order(
     documents: tuple[str, ...], expected: list[tuple[str, int]], tmp_path: Path

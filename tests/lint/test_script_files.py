@@ -285,6 +285,23 @@ def test_a_compose_file_is_read_however_a_script_writes_it(
     assert (mistake.finding.rule, place.line, place.column) == ("KL017", line, column)
 
 
+def test_a_file_that_a_script_writes_twice_is_two_files(tmp_path: Path) -> None:
+    written = f"echo '{SERVICES}' > docker-compose.yml\n"
+    text = f"if x; then\n{written}else\n{written}fi\n".format("kafka", "localhost")
+    (mistake,) = check(write(tmp_path, "start.sh", text), {}).mistakes
+    assert mistake.finding.rule == "KL017"
+    assert text.splitlines()[mistake.place.line - 1].endswith("PLAINTEXT://kafka:9092")
+
+
+def test_a_mistake_in_a_file_that_the_written_one_includes_is_placed_there(tmp_path: Path) -> None:
+    included = write(tmp_path, "kafka.yml", "# c\n" * 30 + SERVICES.format("kafka"))
+    text = "cat > a.yml <<EOF\ninclude: [kafka.yml]\nservices: {web: {image: a}}\nEOF\n"
+    (mistake,) = check(write(tmp_path, "start.sh", text + "# c\n" * 60), {}).mistakes
+    assert mistake.place.file == str(included)
+    line = included.read_text().splitlines()[mistake.place.line - 1]
+    assert line.endswith("PLAINTEXT://kafka:9092")
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -308,7 +308,9 @@ def test_clients_of_a_listener_that_goes_are_counted_and_named(
         )
         assert list(preflight.client_problems(tmp_path, runs)) == []
         first = transition(runs, plan_with([ports[0] + 1, ports[1]], "OTHER", "REPL"))[0].plan
-        assert list(preflight.client_problems(tmp_path, first)) == [], "nothing goes with this step"
+        assert list(preflight.client_problems(tmp_path, first)) == [], (
+            "this step removes no listener"
+        )
 
 
 def test_another_protocol_takes_the_listener_from_its_clients(
