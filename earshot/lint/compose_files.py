@@ -22,10 +22,10 @@ from earshot.sources.compose import (
     started_services,
 )
 from earshot.sources.compose_files import documents_of
+from earshot.sources.deployment import all_brokers
 from earshot.sources.files import beside, text_of, variables_for
 from earshot.sources.open_listeners import open_listeners
 from earshot.sources.other_images import may_be_broker
-from earshot.sources.redpanda import all_brokers
 from earshot.sources.service import Service
 from earshot.yaml_reading.document import repeated_keys
 from earshot.yaml_reading.tags import Keys

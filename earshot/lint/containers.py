@@ -6,8 +6,8 @@ from functools import cached_property
 
 from earshot.checks.deployment import advice_on_services, mistakes
 from earshot.rules.rule import Finding
+from earshot.sources.deployment import all_brokers
 from earshot.sources.open_listeners import open_listeners
-from earshot.sources.redpanda import all_brokers
 from earshot.sources.service import Service
 
 

@@ -57,12 +57,12 @@ def _values(file: Path) -> Iterator[str]:
                 yield text_of(path)
 
 
-Engine = tuple[Sequence[DeclaredContainer], Containers]
+_Engine = tuple[Sequence[DeclaredContainer], Containers]
 """The declared containers of one provider, and the same as checked."""
 
 
 @lru_cache(maxsize=1)
-def _engines(module: Module, release: tuple[int, int] | None) -> tuple[Engine, ...]:
+def _engines(module: Module, release: tuple[int, int] | None) -> tuple[_Engine, ...]:
     """The engines of ``module`` that run a broker."""
     pairs = ((declared.provider, declared) for declared in module.containers())
     engines = (

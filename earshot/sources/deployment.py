@@ -41,6 +41,11 @@ _HIDDEN_HOST = re.compile(
 _STAND_IN = "host-{}.not-known"
 
 
+def all_brokers(services: Sequence[Service]) -> tuple[Service, ...]:
+    """The services that run a Kafka or Redpanda broker."""
+    return (*brokers_among(services), *redpanda_among(services))
+
+
 def deployment(services: Sequence[Service]) -> Deployment:
     """The brokers, clients and containers of ``services``."""
     kafka_brokers = (broker_of(service) for service in brokers_among(services))

@@ -13,7 +13,7 @@ from earshot.errors import EarshotError
 from earshot.listeners.address import Address
 from earshot.listeners.images import is_redpanda
 from earshot.listeners.placeholders import is_known
-from earshot.sources.service import Service, brokers_among
+from earshot.sources.service import Service
 from earshot.sources.values import as_map
 from earshot.topology.broker import Broker, Endpoint
 from earshot.yaml_reading.document import read_yaml_texts
@@ -50,11 +50,6 @@ def redpanda_among(services: Sequence[Service]) -> tuple[Service, ...]:
         if is_redpanda(service.container.image)
         and (not service.command or _STARTS.search(" ".join(service.command)))
     )
-
-
-def all_brokers(services: Sequence[Service]) -> tuple[Service, ...]:
-    """The services that run a Kafka or Redpanda broker."""
-    return (*brokers_among(services), *redpanda_among(services))
 
 
 def redpanda_broker(service: Service, services: Sequence[Service]) -> Broker:
