@@ -21,6 +21,7 @@ from earshot.placement.aws_secrets import NO_SECRETS
 from earshot.placement.aws_standpoints import GRACE
 from earshot_pulumi.aws.balancer import Balancer, EndpointService
 from earshot_pulumi.aws.changes import HeldStack
+from earshot_pulumi.aws.cluster_id import cluster_identity
 from earshot_pulumi.aws.instances import SharedInputs, instances_of, newest_images
 from earshot_pulumi.aws.last_run import LastRun
 from earshot_pulumi.aws.names import Names
@@ -29,7 +30,7 @@ from earshot_pulumi.aws.node import Granted, InstanceNode
 from earshot_pulumi.aws.preflight import ChangePreflight, settings_of
 from earshot_pulumi.aws.readiness import AwsReadiness
 from earshot_pulumi.aws.turns import AwsTurn, deployed
-from earshot_pulumi.aws.volumes import attached_id, check_given, cluster_identity, idle
+from earshot_pulumi.aws.volumes import attached_id, check_given, idle
 from earshot_pulumi.brokers import Brokers
 from earshot_pulumi.change_memory import ChangeRecords
 from earshot_pulumi.deployment import ClusterContext

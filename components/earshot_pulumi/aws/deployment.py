@@ -16,7 +16,7 @@ from earshot.remote.image import bundle
 from earshot.transition.change import Change
 from earshot.transition.steps import leaving
 from earshot.validation.contract import Contract
-from earshot_pulumi.aws import changes
+from earshot_pulumi.aws import clients
 from earshot_pulumi.aws.brokers import AwsBrokers
 from earshot_pulumi.aws.credentials import client, reader
 from earshot_pulumi.aws.last_run import LastRun, check_attached, check_volumes, placed
@@ -110,7 +110,7 @@ def _check_unused(
     proved_ids = {broker.id for broker in recorded.proved.plan.brokers}
     common_ids = sorted(proved_ids & {broker.id for broker in change.plan.brokers})
     parameters = {id: report_parameter(at.name, spec.name_of(id)) for id in common_ids}
-    problems = changes.client_problems(
+    problems = clients.problems(
         removed_names,
         parameters,
         reader(at.aws, spec.region),

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from earshot_pulumi.aws import preflight
-from earshot_pulumi.aws.preflight import archive_problem, sum_in
+from earshot_pulumi.aws import archive
+from earshot_pulumi.aws.archive import problem, sum_in
 
 from earshot.config.aws_sections import KafkaRelease
 from earshot.errors import EarshotError
@@ -54,7 +54,7 @@ class Server:
         self.url = f"http://127.0.0.1:{self.http.server_port}{ARCHIVE}"
 
     def problem(self, sha512: str = SUM) -> str | None:
-        return archive_problem(KafkaRelease(url=self.url, sha512=sha512))
+        return problem(KafkaRelease(url=self.url, sha512=sha512))
 
 
 @pytest.fixture
@@ -111,10 +111,10 @@ def test_an_archive_that_this_machine_cannot_read_is_unknown(
         server.problem()
     for url in ("https://archive.invalid/kafka.tgz", "http://127.0.0.1/a b"):
         with pytest.raises(EarshotError, match=r"this machine cannot check it \([A-Z]"):
-            archive_problem(KafkaRelease.model_construct(url=url, sha512=SUM))
+            problem(KafkaRelease.model_construct(url=url, sha512=SUM))
     server.files = {ARCHIVE: CONTENT}
     server.otherwise = 404
-    monkeypatch.setattr(preflight, "FETCH_SECONDS", -1)
+    monkeypatch.setattr(archive, "FETCH_SECONDS", -1)
     with pytest.raises(EarshotError, match="not fetched within -1 s"):
         server.problem()
 

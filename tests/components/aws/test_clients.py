@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from earshot_pulumi.aws.changes import client_problems
+from earshot_pulumi.aws.clients import problems
 
 from earshot.user_data.boot import NodeState
 from tests.components.aws.test_readiness_reports import ONE, TWO, Parameters, report
@@ -18,9 +18,7 @@ FIX = (
 
 
 def reported(read: Parameters, seconds: float = 5, **options: Any) -> list[str]:
-    return list(
-        client_problems(GOING, {1: "/p/1", 2: "/p/2"}, read, poll=0, seconds=seconds, **options)
-    )
+    return list(problems(GOING, {1: "/p/1", 2: "/p/2"}, read, poll=0, seconds=seconds, **options))
 
 
 def look(first: str, second: str) -> dict[str, str]:

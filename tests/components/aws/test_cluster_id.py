@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from earshot_pulumi.aws.volumes import checked
+from earshot_pulumi.aws.cluster_id import checked
 
 from earshot.errors import EarshotError
 from earshot.listeners.cluster_id import check_cluster_id, of_stack_name

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from earshot_pulumi.aws import preflight
+from earshot_pulumi.aws import archive, preflight
 from earshot_pulumi.aws.changes import HeldStack
 from earshot_pulumi.aws.preflight import ChangePreflightKind
 from earshot_pulumi.properties import write
@@ -33,7 +33,7 @@ class Doubles:
         self.archive_problem: str | None = None
         monkeypatch.setattr(preflight, "ask_kafka", self._kafka)
         monkeypatch.setattr(preflight, "kafka_broker_jars", lambda version: ())
-        monkeypatch.setattr(preflight, "archive_problem", self._archive)
+        monkeypatch.setattr(archive, "problem", self._archive)
 
     def _kafka(self, _java: object, _jars: object, properties: dict[int, str]) -> ParserAnswer:
         self.nodes.append(sorted(properties))
@@ -91,7 +91,7 @@ def test_what_cannot_be_asked_is_said_and_stops_nothing(
         raise EarshotError("it", observed="cannot be asked")
 
     monkeypatch.setattr(preflight, "ask_kafka", unavailable)
-    monkeypatch.setattr(preflight, "archive_problem", unavailable)
+    monkeypatch.setattr(archive, "problem", unavailable)
     assert Called(ChangePreflightKind()).check({}, props()).failures == []
     assert capsys.readouterr().out == (
         "it: cannot be asked\nKafka has not checked the settings: it: cannot be asked\n"

@@ -12,10 +12,10 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from earshot_pulumi.docker import inner_listener
+from earshot_pulumi.docker import engine_connection
+from earshot_pulumi.docker.engine_connection import EngineConnection
 from earshot_pulumi.docker.inner_listener import (
     MOST_FILE_BYTES,
-    EngineConnection,
     InnerListener,
     NodeKeys,
     opened,
@@ -262,6 +262,6 @@ def test_output_that_arrives_with_the_headers_is_not_lost() -> None:
 def test_an_engine_that_sends_no_output_is_not_awaited_for_ever(
     answer: Answer, error: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inner_listener, "SECONDS", 0.2)
+    monkeypatch.setattr(engine_connection, "SECONDS", 0.2)
     with pytest.raises(OSError, match=error):
         received(answer)

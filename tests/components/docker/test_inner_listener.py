@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from docker.errors import DockerException
-from earshot_pulumi.docker import inner_listener
+from earshot_pulumi.docker import engine_connection, inner_listener
 from earshot_pulumi.docker.inner_listener import InnerListener, check_health
 
 from earshot.listeners.model import Listener
@@ -109,7 +109,8 @@ def closed() -> Iterator[InnerListener]:
 @pytest.fixture
 def client(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Of an engine whose containers are this machine; at the end, no shell is left."""
-    monkeypatch.setattr(inner_listener, "SECONDS", PATIENCE)
+    for module in (inner_listener, engine_connection):
+        monkeypatch.setattr(module, "SECONDS", PATIENCE)
     engine = EngineWithShells()
     yield engine
     engine.close()
