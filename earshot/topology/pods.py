@@ -261,13 +261,25 @@ class PodDeployment(Deployment):
                 return unknown_trace(address, fact)
             why = f"{host} is a Service of namespace {min(others)}, and the client is in "
             return unresolved_trace(address, why + namespace, f"{fact} in namespace {namespace}")
-        named_pods = [pod for pod in self._pod_ways.all if host in pod.own_names]
-        if not (self.services and named_pods):
-            return unknown_trace(address, fact)
         why = f"no Service of the file is called {host}, and pods have no name but by one"
-        if own_service := self._only_service(named_pods, namespace):
-            why += f" (that of {host} is {own_service.name})"
-        return unresolved_trace(address, why, "" if own_service else fact)
+        named_pods = [pod for pod in self._pod_ways.all if host in pod.own_names]
+        if self.services and named_pods:
+            if own_service := self._only_service(named_pods, namespace):
+                why += f" (that of {host} is {own_service.name})"
+            return unresolved_trace(address, why, "" if own_service else fact)
+        if own_service := self._only_service(self._advertisers(host), namespace):
+            why += f" (that of the broker is {own_service.name})"
+            return unresolved_trace(address, why, fact)
+        return unknown_trace(address, fact)
+
+    def _advertisers(self, host: str) -> list[Pod]:
+        """The pods of the brokers that advertise ``host``."""
+        return [
+            self.pods[broker.service]
+            for broker in self.brokers
+            for endpoint in broker.for_clients
+            if endpoint.advertised is not None and endpoint.advertised.host.lower() == host
+        ]
 
     def _only_service(self, pods: Sequence[Pod], namespace: str) -> ClusterService | None:
         """The Service by which other pods of ``namespace`` connect to ``pods``, so that another
@@ -275,7 +287,7 @@ class PodDeployment(Deployment):
 
         Beside a headless Service and beside one for clients outside there often is a second one.
         """
-        for service in self.services:
+        for service in self.services if pods else ():
             is_inside = service.has_address and not service.is_for_outside
             selected = self._pod_ways.selected(service) if is_inside else ()
             if service.namespace == namespace and all(pod in selected for pod in pods):

@@ -488,7 +488,10 @@ spec: {selector: {app: stream}, ports: [{port: 9092}]}
         ("stream", "type: NodePort, ", ["warning"]),
         ("stream", "type: LoadBalancer, ", ["warning"]),
         ("stream-svc", "", []),
-        ("other", "", []),
+        ("other", "", ["warning"]),
+        ("other", "clusterIP: None, ", []),
+        ("other", "type: NodePort, ", []),
+        ("other.example.org", "", []),
     ],
 )
 def test_pods_have_no_name_but_that_of_their_service(
