@@ -267,19 +267,22 @@ class PodDeployment(Deployment):
             if own_service := self._only_service(named_pods, namespace):
                 why += f" (that of {host} is {own_service.name})"
             return unresolved_trace(address, why, "" if own_service else fact)
-        if own_service := self._only_service(self._advertisers(host), namespace):
+        if own_service := self._service_of_advertiser(host, namespace):
             why += f" (that of the broker is {own_service.name})"
             return unresolved_trace(address, why, fact)
         return unknown_trace(address, fact)
 
-    def _advertisers(self, host: str) -> list[Pod]:
-        """The pods of the brokers that advertise ``host``."""
-        return [
-            self.pods[broker.service]
-            for broker in self.brokers
-            for endpoint in broker.for_clients
-            if endpoint.advertised is not None and endpoint.advertised.host.lower() == host
-        ]
+    def _service_of_advertiser(self, host: str, namespace: str) -> ClusterService | None:
+        """The Service by which other pods connect to a listener that advertises ``host``."""
+        for broker in self.brokers:
+            pod = self.pods[broker.service]
+            service = self._only_service([pod], namespace)
+            targets = {pod.target_of(port) for port in (service and service.ports) or ()}
+            for endpoint in broker.for_clients:
+                advertised = endpoint.advertised
+                if advertised and advertised.host.lower() == host and endpoint.bind.port in targets:
+                    return service
+        return None
 
     def _only_service(self, pods: Sequence[Pod], namespace: str) -> ClusterService | None:
         """The Service by which other pods of ``namespace`` connect to ``pods``, so that another
@@ -287,7 +290,7 @@ class PodDeployment(Deployment):
 
         Beside a headless Service and beside one for clients outside there often is a second one.
         """
-        for service in self.services if pods else ():
+        for service in self.services:
             is_inside = service.has_address and not service.is_for_outside
             selected = self._pod_ways.selected(service) if is_inside else ()
             if service.namespace == namespace and all(pod in selected for pod in pods):
