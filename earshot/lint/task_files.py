@@ -4,13 +4,13 @@ Only the settings of each broker are checked: how the containers of a task reach
 on its network mode and on the services that run it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from earshot.checks.deployment import advice_on_services
 from earshot.checks.lone_settings import mistakes_in_task
 from earshot.lint.containers import Containers
-from earshot.lint.model import FileOptions, FileReport, Mistake
+from earshot.lint.model import FileOptions, FileReport, Mistake, Place
 from earshot.lint.places import at_paths, of_resource
 from earshot.rules.rule import Finding
 from earshot.sources.pod_variables import Keys
@@ -18,6 +18,8 @@ from earshot.sources.task_definition import TaskContainer, task_containers
 from earshot.sources.values import as_map
 
 _KEY = "containerDefinitions"
+Findings = Sequence[tuple[Finding, TaskContainer]]
+"""Findings, each with its container."""
 
 
 def check_task(text: str, file_name: str, document: object, options: FileOptions) -> FileReport:
@@ -25,26 +27,40 @@ def check_task(text: str, file_name: str, document: object, options: FileOptions
     outer = as_map(document)
     is_answer = "taskDefinition" in outer
     task = as_map(outer.get("taskDefinition")) if is_answer else outer
-    containers = [
-        replace(container, service=replace(container.service, release=options.release))
-        for container in task_containers(task.get(_KEY))
-    ]
-    run = Containers([container.service for container in containers])
+    root: Keys = (0, "taskDefinition") if is_answer else (0,)
+
+    def placed(findings: Findings) -> Iterable[tuple[Finding, Place]]:
+        paths = [(finding, _paths(root, container, finding)) for finding, container in findings]
+        return at_paths(text, file_name, paths)
+
+    containers = task_containers(task.get(_KEY))
+    return report_on(containers, file_name, "ECS task definition", placed, options)
+
+
+def report_on(
+    containers: Iterable[TaskContainer],
+    file_name: str,
+    kind: str,
+    placed: Callable[[Findings], Iterable[tuple[Finding, Place]]],
+    options: FileOptions,
+) -> FileReport:
+    """The report on the ``containers`` of one task; ``placed`` adds the place of each finding."""
+    by_name = {
+        container.service.name: replace(
+            container, service=replace(container.service, release=options.release)
+        )
+        for container in containers
+    }
+    run = Containers([container.service for container in by_name.values()])
     if not run.brokers:
         return FileReport(file_name, "", unchecked=("no container of it runs a Kafka broker",))
-    findings = mistakes_in_task(containers)
+    findings = mistakes_in_task(by_name.values())
     findings = (*findings, *advice_on_services(run.services, findings))
-    root: Keys = (0, "taskDefinition") if is_answer else (0,)
-    by_name = {container.service.name: container for container in containers}
-    placed = at_paths(
-        text,
-        file_name,
-        [(finding, _paths(root, by_name[finding.container], finding)) for finding in findings],
-    )
+    with_containers = [(finding, by_name[finding.container]) for finding in findings]
     return FileReport(
         file_name,
-        "ECS task definition",
-        tuple(Mistake(finding, place) for finding, place in placed),
+        kind,
+        tuple(Mistake(finding, place) for finding, place in placed(with_containers)),
         tuple(reason for _, reason in run.unread()),
         open_listeners=tuple(reason for _, reason in run.open_listeners()),
     )

@@ -1,8 +1,9 @@
-"""Checks the containers and the user data that a Terraform file declares.
+"""Checks the containers, the tasks of ECS and the user data that a Terraform file declares.
 
 The other files of its folder are its module: they set variables and declare the containers around.
 """
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -14,27 +15,32 @@ from earshot.lint.containers import Containers
 from earshot.lint.model import FileOptions, FileReport, Mistake, Place, together
 from earshot.lint.places import in_lines
 from earshot.lint.script_files import check_script
+from earshot.lint.task_files import Findings, report_on
 from earshot.listeners.images import spellings
 from earshot.listeners.listed import by_key
 from earshot.rules.rule import Finding
 from earshot.sources.files import text_of, texts_beside
 from earshot.sources.hcl import Block, Expression, evaluate
-from earshot.sources.terraform import CONTAINER, USER_DATA, DeclaredContainer, Module
+from earshot.sources.task_definition import task_containers
+from earshot.sources.terraform import CONTAINER, TASK, USER_DATA, DeclaredContainer, Module
 from earshot.sources.user_data import is_user_data
+from earshot.sources.values import list_of
 
 KIND = "Terraform file"
 _NOTHING = "declares no container that is known to run a Kafka broker, and no user data of one"
+_DEFINITIONS = "container_definitions"
 _ATTRIBUTES = {"networks": "networks_advanced", "ports": "ports", "image": "image"}
 
 
 def check_terraform(text: str, file: Path, options: FileOptions) -> FileReport:
     """Checks one file of a module; the findings about other files of it are theirs."""
-    if CONTAINER not in text and not any(name in text for name in USER_DATA):
+    if not any(name in text for name in (CONTAINER, TASK, *USER_DATA)):
         return FileReport(str(file), "", unchecked=(_NOTHING,))
     texts = sorted({**dict(texts_beside(file, (".tf", ".tf.json"))), str(file): text}.items())
     module = _module(tuple(texts), tuple(_values(file)))
     reports = [
         *_containers(module, text, file, options),
+        *_tasks(module, text, file, options),
         *_user_data(module, text, file, options),
     ]
     checked = [report for report in reports if report.kind]
@@ -85,7 +91,7 @@ def _containers(
             str(file),
             KIND,
             tuple(
-                Mistake(finding, _place(lines, str(file), own[finding.container], finding))
+                Mistake(finding, _place(lines, str(file), own[finding.container].block, finding))
                 for finding in containers.findings
                 if finding.container in own
             ),
@@ -96,11 +102,8 @@ def _containers(
         )
 
 
-def _place(
-    lines: Sequence[str], file_name: str, declared: DeclaredContainer, finding: Finding
-) -> Place:
+def _place(lines: Sequence[str], file_name: str, block: Block, finding: Finding) -> Place:
     """The variable or attribute of ``finding`` in its block, else elsewhere, else the block."""
-    block = declared.block
     variables = [name for key in finding.inputs for name in spellings(key)]
     attributes = [_ATTRIBUTES.get(key, key) for key in finding.inputs]
     within = "\n".join(lines[block.line - 1 : block.last_line])
@@ -110,6 +113,40 @@ def _place(
     if not marks and elsewhere:
         numbers, marks = (1, len(lines)), elsewhere
     return in_lines(lines, file_name, numbers, marks)
+
+
+def _tasks(module: Module, text: str, file: Path, options: FileOptions) -> Iterator[FileReport]:
+    """A report for each task definition of ECS in ``file`` that has a broker or is unreadable."""
+    lines = text.splitlines()
+    for block in module.files[str(file)].inner("resource"):
+        if block.labels[:1] != (TASK,) or _DEFINITIONS not in block.attributes:
+            continue
+        value = evaluate(block.attributes[_DEFINITIONS].text, module.resolve)
+        definitions = _list_in(value) if isinstance(value, str) else []
+
+        def placed(findings: Findings, block: Block = block) -> Iterator[tuple[Finding, Place]]:
+            for finding, _ in findings:
+                yield finding, _place(lines, str(file), block, finding)
+
+        if not definitions:
+            yield _unread(file, block, _DEFINITIONS)
+        elif None in definitions:
+            yield _unread(file, block, f"a container of {_DEFINITIONS}")
+        report = report_on(task_containers(definitions), str(file), KIND, placed, options)
+        if report.kind:
+            yield report
+
+
+def _list_in(text: str) -> list[object]:
+    """The list that ``text`` is in JSON; empty if it is none."""
+    with suppress(ValueError, RecursionError):
+        return list_of(json.loads(text))
+    return []
+
+
+def _unread(file: Path, block: Block, name: str) -> FileReport:
+    reason = f"{'.'.join(block.labels)}: {name} could not be read (a function or a reference)"
+    return FileReport(str(file), "", unchecked=(reason,))
 
 
 def _user_data(module: Module, text: str, file: Path, options: FileOptions) -> Iterator[FileReport]:
@@ -131,8 +168,7 @@ def _boot_script(
 ) -> FileReport:
     value = evaluate(expression.text, module.resolve)
     if not isinstance(value, str):
-        reason = f"{'.'.join(block.labels)}: {name} could not be read (a function or a reference)"
-        return FileReport(str(file), "", unchecked=(reason,))
+        return _unread(file, block, name)
     if file.suffix == ".json":  # in one line of the file
         report = check_script(value, file, options, is_boot=is_user_data(value))
         mistakes = (replace(mistake, place=Place(str(file))) for mistake in report.mistakes)

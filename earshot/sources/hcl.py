@@ -1,10 +1,12 @@
 """Blocks and values of Terraform's language (HCL), as far as their text shows them.
 
-A value that needs a function, a condition or arithmetic is unknown (None). A part of a text that is
+A value that needs a function (other than `tostring` and `jsonencode`), a condition or arithmetic is
+unknown (None). A part of a text that is
 not known stays as `${NAME}`. Source: https://developer.hashicorp.com/terraform/language/syntax and
 https://github.com/hashicorp/hcl/blob/main/hclsyntax/spec.md.
 """
 
+import json
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -188,6 +190,9 @@ def evaluate(text: str, resolve: Resolve, depth: int = _DEPTH) -> Value:
         return text
     if text.startswith("tostring(") and text.endswith(")"):
         return evaluate(text[9:-1], resolve, depth - 1)
+    if text.startswith("jsonencode(") and text.endswith(")"):
+        value = evaluate(text[11:-1], resolve, depth - 1)
+        return None if value is None else json.dumps(value)
     if text != "null" and _REFERENCE.fullmatch(text):
         return resolve(tuple(re.findall(r"[\w*-]+", text)))
     return None

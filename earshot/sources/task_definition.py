@@ -60,8 +60,12 @@ def task_containers(definitions: object) -> tuple[TaskContainer, ...]:
 def _container(name: str, definition: Mapping[str, object], path: str) -> TaskContainer:
     env: dict[str, str] = {}
     places: dict[str, str] = {}
+    is_open = bool(definition.get("environmentFiles"))
     for key, value_key in (("environment", "value"), ("secrets", "valueFrom")):
-        for i, entry in enumerate(map(as_map, list_of(definition.get(key)))):
+        entries = list_of(definition.get(key))
+        # null where Terraform computes it
+        is_open |= None in entries or definition.get(key, entries) is None
+        for i, entry in enumerate(map(as_map, entries)):
             variable, value = str(entry.get("name") or ""), entry.get(value_key)
             is_text = key == "environment" and isinstance(value, str)
             env[variable] = str(value) if is_text else f"${{{variable}}}"
@@ -74,7 +78,7 @@ def _container(name: str, definition: Mapping[str, object], path: str) -> TaskCo
             str(mount.get("containerPath") or "")
             for mount in map(as_map, list_of(definition.get("mountPoints")))
         ),
-        unknown=("variables",) if definition.get("environmentFiles") else (),
+        unknown=("variables",) if is_open else (),
     )
     words = (*list_of(definition.get("entryPoint")), *list_of(definition.get("command")))
     return TaskContainer(Service(name, container, tuple(map(str, words))), path, places)

@@ -19,6 +19,7 @@ from earshot.sources.values import list_of
 from earshot.topology.container import HiddenPort
 
 CONTAINER = "docker_container"
+TASK = "aws_ecs_task_definition"
 USER_DATA = ("user_data", "metadata_startup_script")
 """Attributes of resources that create instances."""
 _TEXTS = {"image": "image", "name": "name", "hostname": "hostname", "network_mode": "networkMode"}

@@ -48,6 +48,23 @@ def instance(advertised: str, port: str = "9092") -> str:
     )
 
 
+def task(
+    advertised: str, definitions: str = "jsonencode({})", image: str = "apache/kafka:4.1.1"
+) -> str:
+    """A task of ECS; its ``definitions`` are an expression around JSON."""
+    env = KRAFT | {"KAFKA_ADVERTISED_LISTENERS": f"PLAINTEXT://{advertised}"}
+    entries = [{"name": name, "value": value} for name, value in env.items()]
+    container = {"name": "kafka", "image": image, "cpu": 256, "environment": entries}
+    expression = definitions.format(json.dumps([container], indent=2))
+    return (
+        'resource "aws_ecs_task_definition" "kafka" {\n  family = "kafka"\n'
+        f"  container_definitions = {expression}\n}}\n"
+    )
+
+
+DOCUMENT = "<<-EOT\n{}\nEOT"
+
+
 def properties(advertised: str) -> str:
     return (
         'resource "aws_instance" "kafka" {\n  user_data = <<-EOT\n    #!/bin/bash\n'
@@ -91,6 +108,11 @@ def properties(advertised: str) -> str:
         (properties("10.0.0.1:9092"), []),
         (properties("${aws_eip.kafka.public_ip}:9092"), []),
         (properties("0.0.0.0:9092"), ["KL002"]),
+        (task("kafka.example.com:9092"), []),
+        (task("0.0.0.0:9092"), ["KL002"]),
+        (task("0.0.0.0:9092", DOCUMENT), ["KL002"]),
+        (task("${aws_lb.kafka.dns_name}:9092"), []),
+        (task("${var.host}:9092") + 'variable "host" {\n  default = "0.0.0.0"\n}\n', ["KL002"]),
     ],
 )  # fmt: skip
 def test_a_terraform_file(tmp_path: Path, text: str, rules: list[str]) -> None:
@@ -143,6 +165,7 @@ resource "docker_container" "kafka" {
         (MAP, (3, 5)),
         (instance("localhost:9092", "9093"), (11, 10)),
         (properties("0.0.0.0:9092"), (6, 5)),
+        (task("0.0.0.0:9092"), (34, 18)),
     ],
 )
 def test_a_mistake_is_placed_at_its_variable(
@@ -165,6 +188,31 @@ def test_a_module_is_read_as_a_whole_and_each_file_has_its_mistakes(tmp_path: Pa
     assert {file.name for file in choose([tmp_path]).files} == {
         "clients.tf", "kafka.tf", "variables.tf",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (task("kafka:9092", 'file("task.json")'), "container_definitions could not be read"),
+        (task("kafka:9092", "jsonencode(concat({}, []))"), "container_definitions could not be"),
+        (
+            task("kafka:9092", "jsonencode([module.kafka.container])"),
+            "a container of container_def",
+        ),
+        (task("kafka:9092", image="nginx:1").replace("KAFKA", "WEB"), "declares no container"),
+    ],
+)
+def test_a_task_that_is_not_judged_says_why(tmp_path: Path, text: str, reason: str) -> None:
+    report = check(write(tmp_path, "main.tf", text), {})
+    assert not report.kind and reason in report.unchecked[0]
+
+
+@pytest.mark.parametrize("environment", ["concat(local.env, [])", "[local.kafka]"])
+def test_a_task_may_have_variables_that_are_not_read(tmp_path: Path, environment: str) -> None:
+    container = f'{{ name = "kafka", image = "apache/kafka:4.1.1", environment = {environment} }}'
+    text = task("kafka:9092", f"jsonencode([{container.replace('{', '{{').replace('}', '}}')}])")
+    report = check(write(tmp_path, "main.tf", text), {})
+    assert not report.mistakes and "variables could not be read" in report.unchecked[0]
 
 
 def as_json(advertised: str) -> str:
