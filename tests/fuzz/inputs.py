@@ -3,6 +3,8 @@
 All choices come from one `random.Random`, so that a seed gives the same files on any machine.
 """
 
+import json
+import textwrap
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -14,6 +16,23 @@ import yaml
 from toolchain.paths import ROOT
 
 EXAMPLES = ("tests/rules/examples", "tests/adopt/files")
+MANIFESTS = "tests/kubernetes/cases"
+STRIMZI = """
+apiVersion: kafka.strimzi.io/v1
+kind: Kafka
+metadata: {name: events}
+spec:
+  kafka:
+    listeners:
+      - {name: plain, port: 9092, type: internal, tls: false}
+      - name: outside
+        port: 9094
+        type: nodeport
+        tls: true
+        configuration:
+          bootstrap: {nodePort: 32100}
+          brokers: [{broker: 0, advertisedHost: kafka.example.org, advertisedPort: 443}]
+"""
 SUFFIXES = (".yml", ".yaml", ".properties", ".env")
 LINES = ("  <<: *a", "- &a [*a]", "x: &a {b: *a}", "\t- x", "---", "...", "services:",
          "kind: Kafka", "environment: [KAFKA_LISTENERS]", "ports: [9092-9090:1]",
@@ -45,7 +64,7 @@ def inputs(seed: int, count: int) -> Iterator[Input]:
     """``count`` files."""
     random = Random(seed)
     for _ in range(count):
-        name, text = random.choice(_examples())
+        name, text = random.choice(random.choice((_examples(), _others())))
         for _ in range(random.choice((1, 1, 1, 2, 3, 5))):
             text = random.choice(CHANGES)(text, random)
         content = text[:50_000].encode(errors="surrogatepass")
@@ -63,6 +82,37 @@ def _examples() -> tuple[tuple[str, str], ...]:
         (f"server{file.suffix}" if file.suffix == ".properties" else "compose.yml", _text(file))
         for file in files
         if file.suffix in SUFFIXES
+    )
+
+
+@cache
+def _others() -> tuple[tuple[str, str], ...]:
+    """Names and texts of the other kinds of files."""
+    from tests.checks.test_kubernetes import SERVICE, broker, client
+    from tests.lint import test_ci_files as ci
+    from tests.lint import test_script_files as scripts
+    from tests.lint import test_task_files as tasks
+    from tests.lint import test_terraform_files as terraform
+
+    started = scripts.broker("kafka:9092", "--network net") + scripts.ui("--network net")
+    module = terraform.broker("localhost:9092") + terraform.instance("kafka:9092")
+    module += terraform.task("kafka:9092") + terraform.properties("${var.host}:9092")
+    manifests = sorted((ROOT / MANIFESTS).glob("*.yaml"))
+    return (
+        ("main.tf", module + terraform.ui("kafka:9092")),
+        ("main.tf", terraform.NETWORK + terraform.MAP),
+        ("cdk.tf.json", terraform.as_json("localhost:9093")),
+        ("taskdef.json", json.dumps(tasks.task(), indent=1)),
+        ("ci.yml", ci.github("localhost:9092", job=ci.IN_CONTAINER, step=ci.OTHER_CONTAINER)),
+        ("ci.yml", ci.steps(ci.NET, ci.run("kafka:9092", "--network net"), ci.CLIENT_ON_NET)),
+        (".gitlab-ci.yml", ci.gitlab("kafka:9092", "kafka:9092")),
+        (".gitlab-ci.yml", ci.IN_SCRIPT),
+        ("kafka.container", ci.unit("kafka:9092", "PublishPort=9092:9092")),
+        ("start.sh", f"#!/bin/bash\n{scripts.NETWORK}{started}"),
+        ("Makefile", "up:\n" + textwrap.indent(started, "\t")),
+        ("kafka.yaml", "---\n".join((broker(), SERVICE, client("kafka:9092")))),
+        ("kafka.yaml", STRIMZI),
+        *(("kafka.yaml", file.read_text()) for file in manifests),
     )
 
 
@@ -107,7 +157,7 @@ def _slip(text: str, random: Random) -> str:
 
 def _splice(text: str, random: Random) -> str:
     """One file up to some line, another from there on."""
-    _, other_text = random.choice(_examples())
+    _, other_text = random.choice(random.choice((_examples(), _others())))
     first_end, second_start = random.randrange(len(text) + 1), random.randrange(len(other_text) + 1)
     return text[:first_end] + random.choice(("\n---\n", "\n", "")) + other_text[second_start:]
 
@@ -128,6 +178,8 @@ def _graft(text: str, random: Random) -> str:
         (*SCALARS, [at], {"a": at}, document if random.random() < 0.1 else at)
     )
     try:
+        if text.startswith("{"):
+            return json.dumps(document, default=str, indent=1)
         return str(yaml.dump(document, None, yaml.CSafeDumper, allow_unicode=random.random() < 0.5))
     except (yaml.YAMLError, ValueError, RecursionError):
         return text
