@@ -56,7 +56,7 @@ def check_compose(
         services = _with_ports_of_siblings(services, file)
     has_broker = bool(all_brokers(services))
     texts = [(text, file_name), *over]
-    has_msk_client = any(".amazonaws.com" in part for part, _ in texts) and uses_msk(services)
+    has_msk_client = not has_broker and uses_msk(services)
     may_fail = has_broker or has_msk_client or bootstraps_alone(services)
     findings = mistakes(services) if may_fail else ()
     repeated = () if compose.has_unique_keys else _repeated(texts)

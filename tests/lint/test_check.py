@@ -193,6 +193,9 @@ def test_a_client_of_msk_is_judged_without_a_broker_in_the_file(
 ) -> None:
     service = f"image: app\n    environment: {{KAFKA_BROKERS: '{bootstrap}'}}\n"
     assert places(checked(f"services:\n  ui:\n    {service}")) == mistakes
+    checked.write("app.env", f"KAFKA_BROKERS={bootstrap}\n")
+    report = checked("services:\n  ui: {image: app, env_file: app.env}\n")
+    assert report.kind and rules(report) == [rule for rule, *_ in mistakes]
 
 
 def test_variables_of_the_environment_outweigh_those_of_a_dotenv(checked: Checker) -> None:
