@@ -273,14 +273,17 @@ class PodDeployment(Deployment):
         return unknown_trace(address, fact)
 
     def _service_of_advertiser(self, host: str, namespace: str) -> ClusterService | None:
-        """The Service by which other pods connect to a listener that advertises ``host``."""
+        """The Service by which other pods connect to a listener that advertises ``host`` at the
+        Service's own port; for another port ``host`` may be a node."""
         for broker in self.brokers:
             pod = self.pods[broker.service]
-            service = self._only_service([pod], namespace)
-            targets = {pod.target_of(port) for port in (service and service.ports) or ()}
+            service = None if pod.on_host else self._only_service([pod], namespace)
+            ways = {(at.port, pod.target_of(at)) for at in (service and service.ports) or ()}
             for endpoint in broker.for_clients:
                 advertised = endpoint.advertised
-                if advertised and advertised.host.lower() == host and endpoint.bind.port in targets:
+                if advertised is None or advertised.host.lower() != host:
+                    continue
+                if (advertised.port, endpoint.bind.port) in ways:
                     return service
         return None
 

@@ -213,6 +213,7 @@ NODES = "{type: NodePort, selector: {app: broker}, ports: [{port: 9092, nodePort
         (INSIDE, "broker:9092", 9092, "error"),
         (INSIDE, "broker.other.example.com:9092", 9092, ""),
         (INSIDE, "unseen:9092", 9092, "warning"),
+        (INSIDE, "unseen:30092", 9092, ""),  # it may be a node
         (INSIDE.replace("app: broker", "app: other"), "localhost:9092", 9092, ""),
         (INSIDE.replace("port: 9092", "port: 80, targetPort: 9092"), "localhost:9092", 80, "error"),
         (INSIDE.replace("port: 9092", "port: 80, targetPort: kafka"), "localhost:9092", 80, ""),
