@@ -34,10 +34,10 @@ _TEMPLATE = re.compile(
 """A statement of Helm or Jinja on its own line."""
 _CI_KEYS = re.compile(r"^jobs[ \t]*:|^[ \t]+script[ \t]*:", re.MULTILINE)
 """Keys of CI files."""
-_TASK_SIGN = re.compile(r"\bcontainerDefinitions\b[\"']?\s*:")
+_TASK_SIGN = re.compile(r"containerDefinitions\b[\"']?\s*:")
 """The list of containers of an ECS task definition."""
-_MANIFEST_SIGN = re.compile(r"^---(?:\s|$)|\bapiVersion\b", re.MULTILINE)
-"""Signs of a Kubernetes manifest, or of several documents."""
+_DOCUMENT = re.compile(r"^---(?:\s|$)", re.MULTILINE)
+"""The beginning of a document."""
 
 
 def check(
@@ -146,7 +146,7 @@ def _yaml(text: str, file: Path, variables: Mapping[str, str], options: FileOpti
     if _TEMPLATE.search(text) or _is_cut_by_braces(text, file_name):
         reason = "is a template: check what it renders (`helm template`, `docker compose config`)"
         return FileReport(file_name, "", unchecked=(reason,))
-    if _MANIFEST_SIGN.search(text):
+    if "apiVersion" in text or _DOCUMENT.search(text):
         from earshot.lint.other_files import check_manifest, is_manifest  # slow to import
 
         documents = read_yaml_documents(text, file_name, unique=False)
