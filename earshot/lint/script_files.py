@@ -16,9 +16,10 @@ from earshot.lint.places import in_command
 from earshot.rules import kl014_image
 from earshot.sources.bootstraps import bootstraps_alone
 from earshot.sources.compose import is_compose
+from earshot.sources.container import with_alternatives
 from earshot.sources.docker_run import Started, started_containers
 from earshot.sources.files import beside
-from earshot.sources.recipes import in_shell_form, with_alternatives
+from earshot.sources.recipes import in_shell_form, targets
 from earshot.sources.shell import Script, read_script, syntax_of
 
 _NO_BROKER = "starts no container that is known to run a Kafka broker"
@@ -89,7 +90,15 @@ def _containers(script: Script, text: str, file: Path, options: FileOptions) -> 
     """Checks the containers that a script starts; the report has no kind if none is a broker."""
     file_name = str(file)
     started = started_containers(script, beside(file), text)
-    started = replace(started, containers=with_alternatives(started.containers, text, file.name))
+    groups = targets([one.line for one in started.containers], text, file.name)
+    containers = with_alternatives([one.service.container for one in started.containers], groups)
+    started = replace(
+        started,
+        containers=tuple(
+            replace(one, service=replace(one.service, container=container))
+            for one, container in zip(started.containers, containers, strict=True)
+        ),
+    )
     services = tuple(replace(service, release=options.release) for service in started.services)
     run = Containers(services)
     is_alone = not started.not_read and (bootstraps_alone(services) or has_refused_client(services))
@@ -97,9 +106,9 @@ def _containers(script: Script, text: str, file: Path, options: FileOptions) -> 
     cut = tuple(cut_commands(started, file_name))
     if not (is_alone or run.brokers or cut):
         return FileReport(file_name, "", unchecked=(*started.not_read, _NO_BROKER))
-    containers = {container.service.name: container for container in started.containers}
+    by_name = {one.service.name: one for one in started.containers}
     placed_mistakes = tuple(
-        Mistake(finding, in_command(lines, file_name, containers.get(finding.container), finding))
+        Mistake(finding, in_command(lines, file_name, by_name.get(finding.container), finding))
         for finding in run.findings
     )
     return FileReport(

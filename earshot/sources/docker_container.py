@@ -174,12 +174,12 @@ def _maps(inputs: Mapping[str, object], key: str) -> Iterator[Mapping[str, objec
 
 
 def read_variables(envs: Envs, unknown: list[str]) -> dict[str, str]:
-    """The variables, with `${NAME}` for an unknown value."""
+    """The variables, with `${NAME}` for a value that is unknown or no text."""
     pairs = [*(envs.items() if isinstance(envs, Mapping) else map(_pair, envs))]
     if any(value is None and not name for name, value in pairs):
         unknown.append("variables")
     return {
-        name: f"${{{name}}}" if value is None else value
+        name: value if isinstance(value, str) else f"${{{name}}}"
         for name, value in pairs
         if name or value is not None
     }

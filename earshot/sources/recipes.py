@@ -4,18 +4,11 @@ Sources: https://www.gnu.org/software/make/manual/html_node/Recipe-Syntax.html a
 https://just.systems/man/en/.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from earshot.sources.values import COMPUTED
-
-if TYPE_CHECKING:
-    from earshot.sources.docker_run import StartedContainer
 
 _MAKE_ASSIGNMENT = re.compile(
     r"(?:export[ \t]+|override[ \t]+)*([A-Za-z_]\w*)[ \t]*(?:::?:?|\?|(\+))?=[ \t]*(.*)", re.ASCII
@@ -50,33 +43,13 @@ def in_shell_form(text: str, name: str) -> str:
     return "\n".join(_of_justfile(text.splitlines())) if _is_justfile(lower) else text
 
 
-def with_alternatives(
-    containers: Sequence[StartedContainer], text: str, name: str
-) -> tuple[StartedContainer, ...]:
-    """``containers`` of a file; those of two targets that need one port of the machine are not
-    started together, and get the profiles of their targets."""
+def targets(lines: Sequence[int], text: str, name: str) -> list[str]:
+    """The target of each of these ``lines`` (from 1) of a Makefile or justfile; empty for those of
+    other files."""
     if not is_recipe_file(name.lower()):
-        return tuple(containers)
+        return [""] * len(lines)
     heads = [number for number, line in enumerate(text.splitlines(), 1) if _HEAD.match(line)]
-    targets = [bisect(heads, started.line) for started in containers]
-    ports = [started.service.container.published for started in containers]
-    pairs = list(zip(targets, ports, strict=True))
-    return tuple(
-        _of_target(started, target)
-        if any(
-            other != target and port.excludes(other_port)
-            for other, other_ports in pairs
-            for other_port in other_ports
-            for port in published
-        )
-        else started
-        for started, (target, published) in zip(containers, pairs, strict=True)
-    )
-
-
-def _of_target(started: StartedContainer, target: int) -> StartedContainer:
-    container = replace(started.service.container, profiles=(f"target {target}",))
-    return replace(started, service=replace(started.service, container=container))
+    return [f"target {bisect(heads, line)}" for line in lines]
 
 
 def _of_makefile(lines: list[str]) -> Iterator[str]:

@@ -344,12 +344,12 @@ class _Lexer:
 
     def _expansion(self, character: str) -> str:
         """The value of what ``character`` (`$` or a backtick) begins."""
+        line = self._line()
         if character == "`":
-            self._commands_within(self._until("`"))
+            self._commands_within(self._until("`"), line)
             return COMPUTED
         following = self._peek()
         if following == "(":
-            line = self._line()
             within = self._balanced("(", ")")
             self._commands_within(within, line)
             return COMPUTED
@@ -388,7 +388,7 @@ class _Lexer:
         self.position = len(self.text)
         return self.text[start:]
 
-    def _commands_within(self, text: str, line: int = 0) -> None:
+    def _commands_within(self, text: str, line: int) -> None:
         if self.depth and text.strip():
-            lexer = _Lexer(text, self.values, line or self._line(), self.depth - 1)
+            lexer = _Lexer(text, self.values, line, self.depth - 1)
             self.inner += lexer.read()

@@ -10,12 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from earshot.listeners.placeholders import is_known
+from earshot.sources.container import with_alternatives
 from earshot.sources.docker_container import read_service
 from earshot.sources.docker_run import link_of
 from earshot.sources.hcl import Block, Expression, Value, evaluate, read_blocks, shown
 from earshot.sources.service import Service
 from earshot.sources.terraform_json import read_json_blocks
 from earshot.sources.values import list_of
+from earshot.sources.workloads import free_name
 from earshot.topology.container import HiddenPort
 
 CONTAINER = "docker_container"
@@ -134,7 +136,7 @@ class Module:
         return shown(block.attributes[key].text, self.resolve)
 
     def containers(self) -> Iterator[DeclaredContainer]:
-        """The declared containers of all files."""
+        """The declared containers of all files; the second of one name is called `NAME#2`."""
         created = {
             shown(block.attributes["name"].text, self.resolve)
             for labels, block in self._resources.items()
@@ -144,17 +146,26 @@ class Module:
             labels[:1] == (CONTAINER,) and any(key in block.attributes for key in _REPEATED)
             for labels, block in self._resources.items()
         )
-        for file, root in self.files.items():
-            for block in root.inner("resource"):
-                if block.labels[:1] == (CONTAINER,) and len(block.labels) == 2:
-                    service = self._service(block)
-                    networks = [network.name for network in service.container.networks]
-                    is_open = others or any(name not in created for name in networks)
-                    is_open = is_open or bool(service.container.links)
-                    container = replace(service.container, open_networks=is_open)
-                    provider = block.attributes.get("provider", _NOTHING).text
-                    service = replace(service, container=container)
-                    yield DeclaredContainer(service, file, block, provider)
+        declared = [
+            DeclaredContainer(self._service(block), file, block)
+            for file, root in self.files.items()
+            for block in root.inner("resource")
+            if block.labels[:1] == (CONTAINER,) and len(block.labels) == 2
+        ]
+        containers = with_alternatives(
+            [one.service.container for one in declared], [_condition(one.block) for one in declared]
+        )
+        used_names: set[str] = set()
+        for one, container in zip(declared, containers, strict=True):
+            is_open = others or any(network.name not in created for network in container.networks)
+            is_open = is_open or bool(container.links)
+            service = replace(
+                one.service,
+                container=replace(container, open_networks=is_open),
+                name=free_name(one.service.name, used_names),
+            )
+            provider = one.block.attributes.get("provider", _NOTHING).text
+            yield replace(one, service=service, provider=provider)
 
     def _service(self, block: Block) -> Service:
         inputs: dict[str, object] = {}
@@ -210,6 +221,12 @@ class Module:
         parts = tuple(image.strip('"${} ').split(".")[:2])
         block = self._resources.get(parts)
         return block is not None and any(block.inner("build"))
+
+
+def _condition(block: Block) -> str:
+    """The expression that decides whether a resource is made; empty if nothing does."""
+    text = "".join(block.attributes.get(key, _NOTHING).text for key in _REPEATED)
+    return "" if text.isdecimal() else text
 
 
 def _is_hidden(port: Mapping[str, object]) -> bool:

@@ -38,6 +38,12 @@ TOPICS = (
 )
 
 
+IN_DEV = broker("localhost:9092", PORTS + "count = var.dev ? 1 : 0\n")
+IN_PROD = IN_DEV.replace('"docker_container" "kafka"', '"docker_container" "other"').replace(
+    "? 1 : 0", "? 0 : 1"
+)
+
+
 def instance(advertised: str, port: str = "9092") -> str:
     """An instance whose user data start a broker."""
     variables = KRAFT | {"KAFKA_ADVERTISED_LISTENERS": f"PLAINTEXT://{advertised}"}
@@ -92,6 +98,12 @@ def properties(advertised: str) -> str:
         (NETWORK + broker("kafka:9092", JOINED) + TOPICS, ["KL015"]),
         ("locals {\n  at = { kafka = \"localhost\" }\n}\n" + broker("${local.at.kafka}:9093"),
          ["KL017"]),
+        (IN_DEV + IN_PROD, []),
+        (IN_DEV.replace("localhost:9092", "localhost:9093") + IN_PROD, ["KL017"]),
+        (IN_DEV + IN_PROD.replace("? 0 : 1", "? 1 : 0"), ["KL017"]),
+        (broker("localhost:9092").replace("env = [", "env = [1, [2], "), []),
+        (broker("localhost:9092").replace("env = [", "env = { KAFKA_NODE_ID = [1] }\nlist = ["),
+         ["KL002"]),
         # a network of elsewhere, and other modules, may have more names
         (broker("missing:9092", JOINED) + ui("kafka:9092"), []),
         (NETWORK + broker("missing:9092", JOINED) + ui("kafka:9092") + 'module "other" {}\n', []),

@@ -59,8 +59,10 @@ def test_variables_have_the_value_that_the_script_assigns(
     assert expected in words(text)
 
 
-def test_commands_within_others_are_read_with_their_lines() -> None:
-    commands = read_script("a\nID=$(docker run \\\n x)\nb").commands
+@pytest.mark.parametrize("form", ["ID=$({})", "ID=`{}`", 'ID="$({})"'])
+def test_commands_within_others_are_read_with_their_lines(form: str) -> None:
+    text = form.format("docker run \\\n x")
+    commands = read_script(f"a\n{text}\nb").commands
     assert [(command.words, command.line) for command in commands] == [
         (("a",), 1),
         (("docker", "run", "x"), 2),
