@@ -55,6 +55,7 @@ def check(
         from earshot.lint import script_files
 
         return script_files.check_script(text, file, options, is_boot=is_boot)
+    is_guessed = form is None
     if form is None:
         form = by_content(text)
         if form is None and is_drop_in(file) and not units_of(file):
@@ -63,9 +64,7 @@ def check(
     if form is Form.PROPERTIES:
         return _properties(text, str(file), options)
     if form is Form.VARIABLES:
-        from earshot.lint import other_files  # slow to import
-
-        return other_files.variables(text, str(file), variables, options.release)
+        return _variables(text, str(file), variables, options, is_guessed=is_guessed)
     if is_boot:
         from earshot.lint import other_files
 
@@ -127,6 +126,33 @@ def _properties(text: str, file_name: str, options: FileOptions) -> FileReport:
     )
     open_ends = tuple(open_in_properties(text))
     return FileReport(file_name, "properties file", placed_mistakes, open_listeners=open_ends)
+
+
+def _variables(
+    text: str,
+    file_name: str,
+    variables: Mapping[str, str],
+    options: FileOptions,
+    *,
+    is_guessed: bool,
+) -> FileReport:
+    """Checks an environment file.
+
+    If the form ``is_guessed`` from the content, the file may as well be a job of Nomad or a
+    program, which is not judged. Raises EarshotError if another file is no environment file.
+    """
+    from earshot.lint import other_files  # slow to import
+
+    try:
+        return other_files.variables(text, file_name, variables, options.release)
+    except EarshotError as error:
+        if not is_guessed:
+            raise
+        reason = (
+            "sets variables of a broker, but is not an environment file: "
+            f"{error.object.removeprefix(f'{file_name}, ')} {error.observed}"
+        )
+        return FileReport(file_name, "", unchecked=(reason,))
 
 
 def _without_empty_end(text: str) -> str:

@@ -233,6 +233,10 @@ TEMPLATE = "is a template: check what it renders"
 YAML_TEMPLATE = f"{TEMPLATE} (`helm template`, `docker compose config`)"
 
 
+SET = "KAFKA_ADVERTISED_LISTENERS=PLAINTEXT://kafka:9092\n"
+NO_VARIABLES = "sets variables of a broker, but is not an environment file: line {}"
+
+
 @pytest.mark.parametrize(("name", "text", "why"), [
     ("compose.yml", "services: {web: {image: nginx}}", NO_BROKER),
     ("compose.yml", CLIENT, NO_BROKER),
@@ -257,6 +261,10 @@ YAML_TEMPLATE = f"{TEMPLATE} (`helm template`, `docker compose config`)"
     ("a.conf", "server {\n  listen 80;\n}\n", OTHER),
     ("notes.txt", "kafka: [\n", OTHER),
     ("a.ini", "[kafka]\nhost = k\n", OTHER),
+    ("kafka.nomad", f"task {{\n  env {{\n{SET}  }}\n}}\n", NO_VARIABLES.format("1 is no assignment")),
+    ("fly.toml", f"app = 'kafka'\n\n[env]\n{SET}", NO_VARIABLES.format("3 is no assignment")),
+    ("broker.cfg", f"{SET}KAFKA_HEAP OPTS\n", NO_VARIABLES.format("2 is no assignment")),
+    ("settings.py", f"{SET}NAME = '\n", NO_VARIABLES.format("2 has a quote that is not closed")),
     ("k.env.j2", "{% if x %}\nKAFKA_LISTENERS=A://:1\n{% endif %}\n", TEMPLATE),
     ("app.properties", "spring.kafka.bootstrap-servers=k:1\n", "is not a broker configuration"),
     ("client.properties", "bootstrap.servers=kafka:9092\n", "is not a broker configuration"),
