@@ -73,6 +73,7 @@ def check_workflow(text: str, file_name: str, document: object, options: FileOpt
             # in GitLab CI with Kubernetes all services of a job have one loopback
             is_alone = not (is_gitlab or started.not_read) and bootstraps_alone(services)
             if not (is_alone or containers.brokers):
+                unchecked += (reason for _, reason in containers.unknown_images())
                 continue
             has_broker = True
             for finding in containers.findings:
@@ -88,7 +89,8 @@ def check_workflow(text: str, file_name: str, document: object, options: FileOpt
     kind = "GitLab CI" if is_gitlab else "GitHub workflow"
     written = [report for report in written if report.kind]
     if not (has_broker or in_commands or written):
-        return FileReport(file_name, "", unchecked=(*not_read, _NO_BROKER_IN_JOBS))
+        reasons = dict.fromkeys([*not_read, *unchecked, _NO_BROKER_IN_JOBS])
+        return FileReport(file_name, "", unchecked=tuple(reasons))
     placed_mistakes = tuple(
         Mistake(finding, place)
         for finding, place in at_paths(text, file_name, findings_by_place.values())
@@ -173,7 +175,8 @@ def check_units(file: Path, text: str, options: FileOptions) -> FileReport:
     containers = Containers(_with_release(read_units(units), options))
     container_name = name_of(file.name, units[file.name])
     if not containers.brokers:
-        return FileReport(file_name, "", unchecked=_NO_BROKER)
+        images = (reason for name, reason in containers.unknown_images() if name == container_name)
+        return FileReport(file_name, "", unchecked=(*images, *_NO_BROKER))
     placed_mistakes = tuple(
         Mistake(finding, _place_of(files, finding))
         for finding in containers.findings

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from earshot.checks.deployment import advice_on_services, mistakes
 from earshot.errors import EarshotError
+from earshot.lint.containers import unknown_images
 from earshot.lint.files import published_by_siblings
 from earshot.lint.model import FileOptions, FileReport, Mistake
 from earshot.lint.places import in_files
@@ -25,7 +26,6 @@ from earshot.sources.compose_files import documents_of
 from earshot.sources.deployment import all_brokers
 from earshot.sources.files import beside, text_of, variables_for
 from earshot.sources.open_listeners import open_listeners
-from earshot.sources.other_images import may_be_broker
 from earshot.sources.service import Service
 from earshot.yaml_reading.document import repeated_keys
 from earshot.yaml_reading.tags import Keys
@@ -62,13 +62,14 @@ def check_compose(
     repeated = () if compose.has_unique_keys else _repeated(texts)
     is_hidden = any(map(_hides_service, repeated))
     may_hide_broker = is_hidden and any(_MENTIONS_BROKER.search(part) for part, _ in texts)
+    images = [reason for _, reason in unknown_images(services, "service")]
     if not (findings or may_hide_broker or has_broker or has_msk_client):
         no_broker = "no service of it is known to run a Kafka broker"
-        reasons = (*_unknown_images(services), *_not_included(compose), no_broker)
+        reasons = (*images, *_not_included(compose), no_broker)
         return FileReport(file_name, "", unchecked=reasons)
     findings = (*map(_repeated_key, repeated[:1]), *findings)
     findings = (*_misspelt(compose, services), *findings)
-    unchecked = [*_unknown_values(compose), *_not_included(compose), *_unknown_images(services)]
+    unchecked = [*_unknown_values(compose), *_not_included(compose), *images]
     included = [(content, str(file.parent / path)) for content, path in compose.included]
     files = (*texts, *included)
     places = in_files(files, (*findings, *advice_on_services(services, findings)))
@@ -218,16 +219,6 @@ def _not_included(compose: Compose) -> list[str]:
     """A reason for each file under `include` that was not read."""
     remedy = "check it separately, or the output of `docker compose config`"
     return [f"includes {path}, which is not read here: {remedy}" for path in compose.not_included]
-
-
-def _unknown_images(services: Sequence[Service]) -> list[str]:
-    """A reason for each service whose image looks like a broker that earshot does not know."""
-    return [
-        f"service {service.name}: {service.container.image} looks like a broker, but how it reads "
-        "its variables is unknown"
-        for service in services
-        if not service.command and may_be_broker(service.container)
-    ]
 
 
 def _unknown_values(compose: Compose) -> list[str]:

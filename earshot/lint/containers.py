@@ -8,6 +8,7 @@ from earshot.checks.deployment import advice_on_services, mistakes
 from earshot.rules.rule import Finding
 from earshot.sources.deployment import all_brokers
 from earshot.sources.open_listeners import open_listeners
+from earshot.sources.other_images import may_be_broker
 from earshot.sources.service import Service
 
 
@@ -29,8 +30,13 @@ class Containers:
         findings = mistakes(self.services)
         return (*findings, *advice_on_services(self.services, findings))
 
+    def unknown_images(self) -> Iterator[tuple[str, str]]:
+        """(service, reason) for each with an image that may run a broker."""
+        return unknown_images(self.services, self.noun)
+
     def unread(self) -> Iterator[tuple[str, str]]:
-        """(service, reason) for each unknown value."""
+        """(service, reason) for each unknown image or value."""
+        yield from self.unknown_images()
         for service in self.services:
             for setting in service.container.unknown:
                 yield service.name, f"{self.noun} {service.name}: {setting} could not be read"
@@ -39,3 +45,12 @@ class Containers:
         """(service, reason) for each broker with unknown listeners."""
         for name, reason in open_listeners(self.services):
             yield name, f"{self.noun} {name}: {reason}"
+
+
+def unknown_images(services: Sequence[Service], noun: str) -> Iterator[tuple[str, str]]:
+    """(service, reason) for each image that looks like a broker, and that earshot does not know."""
+    for service in services:
+        if not service.command and may_be_broker(service.container):
+            image = f"{noun} {service.name}: {service.container.image}"
+            reason = "looks like a broker, but how it reads its variables is unknown"
+            yield service.name, f"{image} {reason}"

@@ -20,6 +20,7 @@ from earshot.checks.lone_settings import (
 from earshot.checks.node_ports import repeated_node_ports
 from earshot.errors import EarshotError
 from earshot.facts.cluster import ClusterFacts
+from earshot.lint.containers import unknown_images
 from earshot.lint.model import FileOptions, FileReport, Mistake
 from earshot.lint.places import (
     at_paths,
@@ -135,10 +136,11 @@ def check_manifest(
     manifest = read_manifest(documents, beside).with_release(options.release)
     kafkas = manifest.kafkas
     has_pods = bool(manifest.brokers) or kubernetes.uses_own_service(manifest)
+    candidates = [it.service for it in manifest.containers if it.can_run_broker]
+    images = [reason for _, reason in unknown_images(candidates, "container")]
     if not (has_pods or kafkas):
-        return FileReport(
-            file_name, "", unchecked=("no container of it is known to run a Kafka broker",)
-        )
+        reasons = (*images, "no container of it is known to run a Kafka broker")
+        return FileReport(file_name, "", unchecked=reasons)
     for resource, observed, allowed in misshapen_pods(documents):
         raise EarshotError(f"{file_name}: {resource}", observed=observed, allowed=allowed)
     containers = {container.name: container for container in manifest.containers}

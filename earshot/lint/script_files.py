@@ -37,13 +37,15 @@ def check_script(text: str, file: Path, options: FileOptions, *, is_boot: bool) 
     reports += written_compose_files(script, file, options, text.splitlines())
     checked = [report for report in reports if report.kind]
     boot = other_files.user_data(text, str(file), options.release) if is_boot else None
-    if boot is not None and (boot.kind or not checked):
+    if boot is not None and boot.kind:
         checked.append(boot)
     if len(checked) == 1:
         return checked[0]
     if not checked:
-        reasons = tuple(reason for report in reports for reason in report.unchecked)
-        return FileReport(str(file), "", unchecked=reasons or (_NO_BROKER,))
+        reasons = [reason for report in reports for reason in report.unchecked]
+        reasons = [reason for reason in reasons if reason != _NO_BROKER]
+        reasons += boot.unchecked if boot is not None else (_NO_BROKER,)
+        return FileReport(str(file), "", unchecked=tuple(reasons))
     return together(checked, "script")
 
 
@@ -105,7 +107,8 @@ def _containers(script: Script, text: str, file: Path, options: FileOptions) -> 
     lines = text.splitlines()
     cut = tuple(cut_commands(started, file_name))
     if not (is_alone or run.brokers or cut):
-        return FileReport(file_name, "", unchecked=(*started.not_read, _NO_BROKER))
+        images = (reason for _, reason in run.unknown_images())
+        return FileReport(file_name, "", unchecked=(*started.not_read, *images, _NO_BROKER))
     by_name = {one.service.name: one for one in started.containers}
     placed_mistakes = tuple(
         Mistake(finding, in_command(lines, file_name, by_name.get(finding.container), finding))

@@ -53,7 +53,9 @@ def report_on(
     }
     run = Containers([container.service for container in by_name.values()])
     if not run.brokers:
-        return FileReport(file_name, "", unchecked=("no container of it runs a Kafka broker",))
+        images = (reason for _, reason in run.unknown_images())
+        reasons = (*images, "no container of it runs a Kafka broker")
+        return FileReport(file_name, "", unchecked=reasons)
     findings = mistakes_in_task(by_name.values())
     findings = (*findings, *advice_on_services(run.services, findings))
     with_containers = [(finding, by_name[finding.container]) for finding in findings]

@@ -69,13 +69,12 @@ _Engine = tuple[Sequence[DeclaredContainer], Containers]
 
 @lru_cache(maxsize=1)
 def _engines(module: Module, release: tuple[int, int] | None) -> tuple[_Engine, ...]:
-    """The engines of ``module`` that run a broker."""
+    """The engines of ``module``."""
     pairs = ((declared.provider, declared) for declared in module.containers())
-    engines = (
+    return tuple(
         (declared, Containers([replace(one.service, release=release) for one in declared]))
         for declared in by_key(pairs).values()
     )
-    return tuple(engine for engine in engines if engine[1].brokers)
 
 
 def _containers(
@@ -86,6 +85,10 @@ def _containers(
     for declared, containers in _engines(module, options.release):
         own = {one.service.name: one for one in declared if one.file == str(file)}
         if not own:
+            continue
+        if not containers.brokers:
+            images = (reason for name, reason in containers.unknown_images() if name in own)
+            yield FileReport(str(file), "", unchecked=tuple(images))
             continue
         yield FileReport(
             str(file),

@@ -235,6 +235,7 @@ YAML_TEMPLATE = f"{TEMPLATE} (`helm template`, `docker compose config`)"
 
 SET = "KAFKA_ADVERTISED_LISTENERS=PLAINTEXT://kafka:9092\n"
 NO_VARIABLES = "sets variables of a broker, but is not an environment file: line {}"
+UNREAD_LINE = NO_VARIABLES.format("1 is no assignment")
 
 
 @pytest.mark.parametrize(("name", "text", "why"), [
@@ -261,7 +262,7 @@ NO_VARIABLES = "sets variables of a broker, but is not an environment file: line
     ("a.conf", "server {\n  listen 80;\n}\n", OTHER),
     ("notes.txt", "kafka: [\n", OTHER),
     ("a.ini", "[kafka]\nhost = k\n", OTHER),
-    ("kafka.nomad", f"task {{\n  env {{\n{SET}  }}\n}}\n", NO_VARIABLES.format("1 is no assignment")),
+    ("kafka.nomad", f"task {{\n  env {{\n{SET}  }}\n}}\n", UNREAD_LINE),
     ("fly.toml", f"app = 'kafka'\n\n[env]\n{SET}", NO_VARIABLES.format("3 is no assignment")),
     ("broker.cfg", f"{SET}KAFKA_HEAP OPTS\n", NO_VARIABLES.format("2 is no assignment")),
     ("settings.py", f"{SET}NAME = '\n", NO_VARIABLES.format("2 has a quote that is not closed")),
@@ -476,3 +477,31 @@ def test_a_file_that_only_includes_others_is_judged_with_them(
     assert (report.kind, report.open_listeners) == (f"Compose file, with {included}", ())
     (mistake,) = report.mistakes
     assert (mistake.finding.rule, mistake.place) == ("KL015", Place(included, 7, 7))
+
+
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: a}
+spec: {containers: [{name: k, image: IMAGE}]}
+"""
+JOBS = "on: push\njobs: {a: {services: {k: {image: IMAGE}}, steps: []}}\n"
+
+
+@pytest.mark.parametrize(("name", "text", "noun"), [
+    ("compose.yml", "services: {k: {image: IMAGE}}", "service k"),
+    ("ci.yml", JOBS, "job a, service k"),
+    ("pod.yaml", POD, "container a/k"),
+    ("run.sh", "docker run --name k IMAGE\n", "container k"),
+    ("boot.sh", "#!/bin/sh\ndocker run --name k IMAGE\n", "container k"),
+    ("k.container", "[Container]\nContainerName=k\nImage=IMAGE\n", "container k"),
+    ("main.tf", 'resource "docker_container" "a" {\n  name = "k"\n  image = "IMAGE"\n}\n',
+     "container k"),
+    ("taskdef.json", '{"containerDefinitions": [{"name": "k", "image": "IMAGE"}]}', "container k"),
+])  # fmt: skip
+def test_an_unknown_image_of_a_broker_is_named(
+    checked: Checker, name: str, text: str, noun: str
+) -> None:
+    report = checked(text.replace("IMAGE", "example/kafka:1"), name)
+    reason = "looks like a broker, but how it reads its variables is unknown"
+    assert (report.kind, report.unchecked[0]) == ("", f"{noun}: example/kafka:1 {reason}")
