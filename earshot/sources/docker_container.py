@@ -10,6 +10,7 @@ from typing import Any
 
 from earshot.listeners.images import IMAGE_NOTE, is_unnamed, repository_of, spellings, tag_of
 from earshot.sources.compose import LISTENERS
+from earshot.sources.other_images import with_derived
 from earshot.sources.service import Service
 from earshot.sources.stack_resources import RegisteredStack
 from earshot.sources.values import as_map, list_of
@@ -94,7 +95,7 @@ def read_service(inputs: Mapping[str, object] | None, name: str = "") -> Service
             configures_proxy(str(label.get("label"))) for label in _maps(inputs, "labels")
         ),
     )
-    return Service(own_name, container, words(inputs), properties=properties)
+    return Service(own_name, with_derived(container), words(inputs), properties=properties)
 
 
 def property_path(inputs: Mapping[str, object], names: Iterable[str]) -> str:

@@ -6,10 +6,12 @@ and `start-kafka.sh` of spotify/docker-kafka (ADVERTISED_HOST, ADVERTISED_PORT).
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from earshot.listeners.images import Family, family_of, is_broker, repository_of
+from earshot.sources.service import derives_no_more
 from earshot.topology.container import Container
 
 _LENSES = re.compile(r"(?:.*/)?(?:landoop|lensesio)/(?:fast-data-dev|box|kafka-lenses-dev)")
@@ -17,6 +19,29 @@ _DEBEZIUM = re.compile(r"(?:.*/)?debezium/kafka")
 _HOSTS_OF_DEBEZIUM = {"HOST_NAME", "ADVERTISED_HOST_NAME", "KAFKA_ADVERTISED_HOST_NAME"}
 """Variables without which debezium/kafka advertises the address that `ip addr` prints."""
 _SPOTIFY = re.compile(r"(?:.*/)?spotify/kafka(?:proxy)?")
+
+
+class _Variables(NamedTuple):
+    """The variables of an image for the address that it advertises and the one that it binds."""
+
+    image: re.Pattern[str]
+    hosts: Sequence[str]
+    ports: Sequence[str]
+    bound_host: str = ""
+    bound_port: str = ""
+
+
+_VARIABLES = (
+    _Variables(_LENSES, ("ADV_HOST",), ("BROKER_PORT",), bound_port="BROKER_PORT"),
+    _Variables(
+        _DEBEZIUM,
+        ("ADVERTISED_HOST_NAME", "HOST_NAME"),
+        ("ADVERTISED_PORT", "PORT"),
+        bound_host="HOST_NAME",
+        bound_port="PORT",
+    ),
+    _Variables(_SPOTIFY, ("ADVERTISED_HOST",), ("ADVERTISED_PORT",)),
+)
 _LIKE_A_BROKER = re.compile(r"(?:.*/)?(?:apache-)?kafka(?:-(?:kraft|server|broker|docker|alpine))?")
 
 
@@ -29,6 +54,7 @@ def with_derived(container: Container) -> Container:
         return replace(container, env=env) if variable else container
     advertises_address = _DEBEZIUM.fullmatch(repository_of(container.image)) is not None
     advertises_address &= not (_HOSTS_OF_DEBEZIUM & set(env) or container.on_host_network)
+    advertises_address &= not derives_no_more(container)
     return replace(container, env={**derived, **env}, advertises_address=advertises_address)
 
 
@@ -45,21 +71,21 @@ def zookeeper_variable(container: Container) -> str:
 
 def _listeners(container: Container) -> Mapping[str, str]:
     env, image = container.env, repository_of(container.image)
-    name = container.hostname or container.name
-    if _LENSES.fullmatch(image):
-        host, port = env.get("ADV_HOST", name), env.get("BROKER_PORT", "9092")
-        bind = f"PLAINTEXT://:{port}"
-    elif _DEBEZIUM.fullmatch(image):
-        host = env.get("ADVERTISED_HOST_NAME", env.get("HOST_NAME", name))
-        bind = f"PLAINTEXT://{env.get('HOST_NAME', '')}:{env.get('PORT', '9092')}"
-        port = env.get("ADVERTISED_PORT", env.get("PORT", "9092"))
-    elif _SPOTIFY.fullmatch(image):
-        host, port = env.get("ADVERTISED_HOST", name), env.get("ADVERTISED_PORT", "9092")
-        bind = "PLAINTEXT://:9092"
+    for variables in _VARIABLES:
+        if variables.image.fullmatch(image):
+            break
     else:
         return {}
-    advertised = f"PLAINTEXT://{host}:{port}"
-    return {"KAFKA_LISTENERS": bind, "KAFKA_ADVERTISED_LISTENERS": advertised}
+    bound = f"{env.get(variables.bound_host, '')}:{env.get(variables.bound_port, '9092')}"
+    host = next((env[name] for name in variables.hosts if name in env), "")
+    port = next((env[name] for name in variables.ports if name in env), "9092")
+    if not host and derives_no_more(container):
+        host, port = f"${{{variables.hosts[0]}}}", f"${{{variables.ports[0]}}}"
+    advertised = f"PLAINTEXT://{host or container.hostname or container.name}:{port}"
+    return {
+        "KAFKA_LISTENERS": f"PLAINTEXT://{bound}",
+        "KAFKA_ADVERTISED_LISTENERS": advertised,
+    }
 
 
 def may_be_broker(container: Container) -> bool:

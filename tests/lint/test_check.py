@@ -505,3 +505,13 @@ def test_an_unknown_image_of_a_broker_is_named(
     report = checked(text.replace("IMAGE", "example/kafka:1"), name)
     reason = "looks like a broker, but how it reads its variables is unknown"
     assert (report.kind, report.unchecked[0]) == ("", f"{noun}: example/kafka:1 {reason}")
+
+
+@pytest.mark.parametrize("image", ["debezium/kafka:1.6", "lensesio/fast-data-dev", "spotify/kafka"])
+def test_an_unread_file_may_set_the_host_that_an_image_advertises(
+    checked: Checker, image: str
+) -> None:
+    text = f"services: {{k: {{image: '{image}', ports: ['9092:9092'], env_file: k.env}}}}"
+    report = checked(text)
+    assert report.mistakes == ()
+    assert "KAFKA_ADVERTISED_LISTENERS is not known: PLAINTEXT://${ADV" in report.open_listeners[0]

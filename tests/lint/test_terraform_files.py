@@ -285,3 +285,16 @@ def test_what_the_listeners_leave_open_is_said(tmp_path: Path) -> None:
     assert report.open_listeners == (
         "container kafka: env could not be read, and may set its listeners",
     )
+
+
+@pytest.mark.parametrize(
+    ("env", "rules"),
+    [("", ["KL017"]), ('"ADV_HOST=kafka"', ["KL017"]), ('"ADV_HOST=localhost"', [])],
+)
+def test_an_image_with_variables_of_its_own(tmp_path: Path, env: str, rules: list[str]) -> None:
+    text = (
+        'resource "docker_container" "kafka" {\n  name  = "kafka"\n'
+        f'  image = "lensesio/fast-data-dev"\n  env   = [{env}]\n{PORTS}}}\n'
+    )
+    report = check(write(tmp_path, "main.tf", text), {})
+    assert [mistake.finding.rule for mistake in report.mistakes] == rules
