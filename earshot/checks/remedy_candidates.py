@@ -3,9 +3,8 @@
 `earshot.checks.remedies` proves them.
 """
 
-import re
 from bisect import bisect
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from earshot.checks.remedy_lines import (
@@ -13,13 +12,16 @@ from earshot.checks.remedy_lines import (
     RemedyLines,
     added_listener,
     advertised_text,
+    bootstrapped,
+    moved_to,
+    name_for_clients,
     port_line,
     protocols_of,
     with_entry,
 )
 from earshot.listeners.address import MAX_PORT, Address
 from earshot.listeners.listed import shortened
-from earshot.names.kinds import ip_of
+from earshot.rules.kl017_container_names import unpublished_for_machine
 from earshot.rules.rule import Finding, LineToWrite
 from earshot.topology.broker import Bootstrap, Broker, Endpoint
 from earshot.topology.container import PublishedPort, is_loopback
@@ -29,8 +31,6 @@ from earshot.topology.ways import Answer, HopKind
 
 INTERNAL_PORT = 29092
 OUTSIDE_PORT = 19092
-_CONFIGURATION = re.compile(r"[={\n]|:\s")
-"""Text of a variable that contains more than addresses."""
 
 
 def candidates(file: CheckedFile, finding: Finding) -> Iterator[RemedyLines]:
@@ -234,6 +234,14 @@ def _published_as_advertised(
 def _for_outside(file: CheckedFile, broker: Broker) -> Iterator[RemedyLines]:
     """Lines with which an existing or a new published listener advertises localhost."""
     clients = broker.for_clients
+    bound = {endpoint.bind.port for endpoint in clients}
+    misleading = [port for port in broker.container.published if port.container_port in bound]
+    for own, address in unpublished_for_machine(broker):
+        for port in misleading:
+            if type(port) is PublishedPort and port.host_port is not None:
+                line = port_line(broker, port, address.port, own.bind.port)
+                is_choice = port.host_port != address.port
+                yield RemedyLines(f"publish {line.value}", (line,), is_choice=is_choice)
     for endpoint in clients if len(clients) > 1 else ():
         for port in broker.container.published_at(endpoint.bind.port):
             if port.host_port is not None and endpoint.name != broker.inter_broker:
@@ -345,56 +353,3 @@ def _fails(deployment: Deployment, place: str, broker: Broker, listener: str) ->
     if endpoint is None or endpoint.advertised is None:
         return False
     return failing_hop_to(deployment, place, endpoint.advertised, broker) is not None
-
-
-def name_for_clients(deployment: Deployment, broker: Broker, clients: Iterable[Bootstrap]) -> str:
-    """The name that ``clients`` have for a broker already, or its service's."""
-    for client in clients:
-        for address in client.addresses:
-            reached = deployment.reached(client.service, address)
-            is_answered = broker.container.has_name(address.host) and ip_of(address.host) is None
-            if reached and reached.broker is broker and is_answered:
-                return address.host
-    return broker.service
-
-
-def bootstrapped(
-    file: CheckedFile, clients: Sequence[Bootstrap], broker: Broker, listener: str
-) -> tuple[LineToWrite, ...]:
-    """The lines that let ``clients`` begin with ``listener``, at the port that each broker has."""
-    members = [*file.deployment.members(broker)]
-    ports = {
-        member.service: endpoint.bind.port
-        for member in (broker, *members)
-        if (endpoint := member.named(listener)) is not None
-    }
-    return moved_to(file, clients, members, ports)
-
-
-def moved_to(
-    file: CheckedFile,
-    clients: Sequence[Bootstrap],
-    brokers: Sequence[Broker],
-    ports: Mapping[str, int],
-) -> tuple[LineToWrite, ...]:
-    """``clients`` with each address at the port of the broker that it leads to, or of the next;
-    no address where a broker has none of ``ports``."""
-    lines = []
-    for client in clients:
-        rest = list(brokers)
-        new = []
-        for address in client.addresses:
-            reached = file.deployment.reached(client.service, address)
-            called = (broker for broker in rest if broker.container.has_name(address.host))
-            following = rest[0] if rest else brokers[0]
-            to = reached.broker if reached else next(called, following)
-            rest = [broker for broker in rest if broker is not to]
-            host = address.host if to.container.has_name(address.host) else to.service
-            new += [Address(host, ports[to.service])] if to.service in ports else []
-        before, after = (
-            ",".join(map(str, address)) for address in (client.addresses, dict.fromkeys(new))
-        )
-        text = file.by_name[client.service].container.env.get(client.setting)
-        is_part = text is None or _CONFIGURATION.search(text) is not None
-        lines.append(LineToWrite(client.service, client.setting, after, before if is_part else ""))
-    return tuple(dict.fromkeys(lines))

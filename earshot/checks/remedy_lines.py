@@ -16,14 +16,17 @@ from earshot.listeners.images import variable_of
 from earshot.listeners.listed import by_key
 from earshot.listeners.placeholders import is_known
 from earshot.listeners.secrets import reveals
+from earshot.names.kinds import ip_of
 from earshot.rules.rule import LineToWrite
 from earshot.sources.service import Service
-from earshot.topology.broker import Broker
+from earshot.topology.broker import Bootstrap, Broker
 from earshot.topology.container import PublishedPort
 from earshot.topology.model import Deployment
 
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _LOGIN = ".sasl.jaas.config"
+_CONFIGURATION = re.compile(r"[={\n]|:\s")
+"""Text of a variable that contains more than addresses."""
 
 
 @dataclass(frozen=True)
@@ -212,3 +215,56 @@ def protocols_of(file: CheckedFile, broker: Broker) -> dict[str, str]:
     if not text:  # Kafka's default
         return dict(zip(_PROTOCOLS, _PROTOCOLS, strict=True))
     return dict(re.findall(r"([^,:\s]+)\s*:\s*([^,\s]+)", text.upper()))
+
+
+def name_for_clients(deployment: Deployment, broker: Broker, clients: Iterable[Bootstrap]) -> str:
+    """The name that ``clients`` have for a broker already, or its service's."""
+    for client in clients:
+        for address in client.addresses:
+            reached = deployment.reached(client.service, address)
+            is_answered = broker.container.has_name(address.host) and ip_of(address.host) is None
+            if reached and reached.broker is broker and is_answered:
+                return address.host
+    return broker.service
+
+
+def bootstrapped(
+    file: CheckedFile, clients: Sequence[Bootstrap], broker: Broker, listener: str
+) -> tuple[LineToWrite, ...]:
+    """The lines that let ``clients`` begin with ``listener``, at the port that each broker has."""
+    members = [*file.deployment.members(broker)]
+    ports = {
+        member.service: endpoint.bind.port
+        for member in (broker, *members)
+        if (endpoint := member.named(listener)) is not None
+    }
+    return moved_to(file, clients, members, ports)
+
+
+def moved_to(
+    file: CheckedFile,
+    clients: Sequence[Bootstrap],
+    brokers: Sequence[Broker],
+    ports: Mapping[str, int],
+) -> tuple[LineToWrite, ...]:
+    """``clients`` with each address at the port of the broker that it leads to, or of the next;
+    no address where a broker has none of ``ports``."""
+    lines = []
+    for client in clients:
+        rest = list(brokers)
+        new = []
+        for address in client.addresses:
+            reached = file.deployment.reached(client.service, address)
+            called = (broker for broker in rest if broker.container.has_name(address.host))
+            following = rest[0] if rest else brokers[0]
+            to = reached.broker if reached else next(called, following)
+            rest = [broker for broker in rest if broker is not to]
+            host = address.host if to.container.has_name(address.host) else to.service
+            new += [Address(host, ports[to.service])] if to.service in ports else []
+        before, after = (
+            ",".join(map(str, address)) for address in (client.addresses, dict.fromkeys(new))
+        )
+        text = file.by_name[client.service].container.env.get(client.setting)
+        is_part = text is None or _CONFIGURATION.search(text) is not None
+        lines.append(LineToWrite(client.service, client.setting, after, before if is_part else ""))
+    return tuple(dict.fromkeys(lines))

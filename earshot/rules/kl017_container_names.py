@@ -42,6 +42,9 @@ def check(
     by_hand = _commented_address(deployment, broker)
     remedy = "give these clients a listener of their own that advertises localhost and its "
     remedy += "published port, or publish the port no more"
+    for own, address in unpublished_for_machine(broker)[:1]:
+        remedy = f"publish {address.port}:{own.bind.port} in place of {ports}, because {own.name} "
+        remedy += f"advertises {address}"
     sent_to = f"{hosts}, a name that only the containers know"
     if by_address:
         sent_to = f"the address of the container {broker.service}, which other machines do not "
@@ -59,6 +62,19 @@ def check(
         remedy=remedy,
         inputs=("advertised.listeners", "ports"),
     )
+
+
+def unpublished_for_machine(broker: Broker) -> list[tuple[Endpoint, Address]]:
+    """The listeners without a published port that advertise localhost to clients, with that
+    address."""
+    return [
+        (endpoint, endpoint.advertised)
+        for endpoint in broker.for_clients
+        if endpoint.advertised is not None
+        and is_loopback(endpoint.advertised.host)
+        and not is_loopback(endpoint.bind.host)
+        and not broker.container.published_at(endpoint.bind.port)
+    ]
 
 
 def _commented_address(deployment: Deployment, broker: Broker) -> tuple[str, Address] | None:
