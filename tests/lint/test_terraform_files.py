@@ -246,6 +246,13 @@ def as_json(advertised: str) -> str:
     return json.dumps({"variable": {"port": {"default": 9092}}, "resource": resources}, indent=1)
 
 
+def test_maps_of_locals_in_json_are_values(tmp_path: Path) -> None:
+    document = json.loads(as_json("${local.at.kafka}:9093"))
+    document["locals"] = {"at": {"kafka": "localhost"}}
+    report = check(write(tmp_path, "cdk.tf.json", json.dumps(document, indent=1)), {})
+    assert "localhost:9093" in report.mistakes[0].finding.observed
+
+
 def test_json_is_read_like_the_language(tmp_path: Path) -> None:
     file = write(tmp_path, "cdk.tf.json", as_json("localhost:9092"))
     assert check(file, {}).kind == "Terraform file" and not check(file, {}).mistakes
