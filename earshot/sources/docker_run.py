@@ -27,6 +27,14 @@ Read = Callable[[str], str]
 _PROGRAMS = frozenset({"docker", "podman", "nerdctl"})
 _COMPOSE = frozenset({"docker-compose", "podman-compose"})
 _OF_OTHER_HOSTS = ("-H", "--host", "-c", "--context", "--url", "--remote", "--connection")
+_OWN_ENGINES = ("unix:", "npipe:", "default")
+"""Beginnings of what these options name if the engine is that of the machine."""
+_WITH_VALUE = frozenset(
+    {"-l", "--log-level", "--config", "--tlscacert", "--tlscert", "--tlskey", "-n", "--namespace",
+     "-a", "--address", "--root", "--runroot", "--storage-driver", "--storage-opt",
+     "--cgroup-manager", "--events-backend", "--tmpdir", *_OF_OTHER_HOSTS}
+)  # fmt: skip
+"""Options before the subcommand whose value is the next word."""
 _FLAGS = frozenset(
     {"detach", "interactive", "tty", "rm", "init", "privileged", "read-only", "publish-all",
      "no-healthcheck", "quiet", "help", "oom-kill-disable", "sig-proxy", "disable-content-trust",
@@ -120,7 +128,7 @@ def started_containers(script: Script, read: Read | None = None, text: str = "")
 def _cut(script: Script) -> Iterator[Command]:
     for command in script.commands:
         arguments = _arguments(command) if command.is_cut else None
-        if arguments and not _parsed(arguments)[1] and "kafka" in " ".join(arguments).lower():
+        if arguments and not parse_options(arguments)[1] and "kafka" in " ".join(arguments).lower():
             yield command
 
 
@@ -145,7 +153,7 @@ def _runs(script: Script) -> Iterator[_Run]:
         arguments = _arguments(command)
         if arguments is None:
             continue
-        options, words = _parsed(arguments)
+        options, words = parse_options(arguments)
         lines = (command.line, command.last_line)
         image = words[0] if words else ""
         if not image:
@@ -163,19 +171,26 @@ def _is_fixed(options: Options) -> bool:
 
 def _arguments(command: Command) -> Sequence[str] | None:
     """The arguments of `run` and `create`, or None for other commands."""
-    if command.program not in _PROGRAMS:
-        return None
-    words = list(command.words[1:])
-    while words and words[0].startswith("-"):
-        if words[0].startswith(_OF_OTHER_HOSTS):
-            return None
-        words.pop(0)
+    words = _subcommand(command) if command.program in _PROGRAMS else []
     if words[:1] == ["container"]:
         words.pop(0)
     return words[1:] if words[:1] in (["run"], ["create"]) else None
 
 
-def _parsed(words: Sequence[str]) -> tuple[Options, Sequence[str]]:
+def _subcommand(command: Command) -> list[str]:
+    """The words from the subcommand on; none if it is for the engine of another machine."""
+    words = list(command.words[1:])
+    while words and words[0].startswith("-"):
+        option = words.pop(0)
+        name, sign, value = option.partition("=")
+        if not sign and name in _WITH_VALUE:
+            value = words.pop(0) if words else ""
+        if option.startswith(_OF_OTHER_HOSTS) and not value.startswith(_OWN_ENGINES):
+            return []
+    return words
+
+
+def parse_options(words: Sequence[str]) -> tuple[Options, Sequence[str]]:
     """Options by long name, and the words from the image on."""
     options: Options = {}
     rest = list(words)
@@ -188,6 +203,8 @@ def _parsed(words: Sequence[str]) -> tuple[Options, Sequence[str]]:
             rest.pop(0)
             continue
         rest.pop(0)
+        if word == "--":
+            break
         if word.startswith("--"):
             name, sign, value = word[2:].partition("=")
             name = _LONG.get(name, name)
@@ -216,7 +233,7 @@ class _Networks:
         self.connected: list[tuple[str, str]] = []
         self.has_others = not is_whole
         for command in script.commands:
-            words = [word for word in command.words[1:] if not word.startswith("-")]
+            words = [word for word in _subcommand(command) if not word.startswith("-")]
             if command.program in _COMPOSE or words[:1] == ["compose"]:
                 self.has_others = True
             if command.program not in _PROGRAMS:
@@ -226,7 +243,7 @@ class _Networks:
             elif words[:2] == ["network", "connect"] and len(words) > 3:
                 self.connected.append((words[-1], words[-2]))
             elif words[:2] == ["pod", "create"]:
-                options, rest = _parsed(command.words[3:])
+                options, rest = parse_options(_subcommand(command)[2:])
                 self.pods[(*options.get("name", ()), *rest, "")[0]] = options
 
     def is_open(self, network: str) -> bool:

@@ -19,7 +19,10 @@ _JUST_VALUE = re.compile(r"\{\{[ \t]*([A-Za-z_][\w-]*)[ \t]*\}\}|\{\{.*?\}\}")
 _HEAD = re.compile(r"[^\s:#=][^:=]*:(?!:?=)")
 """The first line of a rule or recipe."""
 _LITERAL = re.compile(r"\"([^\"\\]*)\"|'([^']*)'")
-_PREFIX = re.compile(r"[ \t]*[@+-]*[ \t]*")
+_RECIPE_ON_HEAD = re.compile(r"[^\s:#=][^:=;#]*::?[^=;#]*;(.*)")
+"""A rule with the first line of its recipe."""
+_ENGINE = re.compile(r"[ \t@+-]*(?:docker|podman|nerdctl)[ \t]")
+_PREFIX = re.compile(r"[ \t@+-]*")
 
 
 def is_recipe_file(name: str) -> bool:
@@ -56,18 +59,21 @@ def _of_makefile(lines: list[str]) -> Iterator[str]:
     """The lines of recipes and assignments; other lines are empty."""
     end = ""
     """Ends the value of an assignment over several lines."""
-    is_continued = False
+    is_continued = is_defined = False
     for line in lines:
         goes_on = line.endswith("\\")
+        is_defined = line.startswith("define ") or (is_defined and line != "endef")
         body = _MAKE_VALUE.sub(_make_value, line)
         if is_continued:
             yield body if goes_on or not end else f"{body}{end}"
-        elif line.startswith("\t"):
+        elif line.startswith("\t") or (is_defined and _ENGINE.match(line)):
             yield _PREFIX.sub("", body, count=1)
         elif match := _MAKE_ASSIGNMENT.match(body):
             name, added, value = match.groups()
             end = '"'
             yield f'{name}{added or ""}="{value}{"" if goes_on else end}'
+        elif match := _RECIPE_ON_HEAD.match(body):
+            yield _PREFIX.sub("", match[1], count=1)
         else:
             yield ""
             goes_on = False

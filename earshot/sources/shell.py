@@ -9,12 +9,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
+from earshot.sources.shell_prefixes import (
+    ASSIGNMENT,
+    BEFORE_COMMAND,
+    SHELLS,
+    script_argument,
+    without_prefixes,
+)
 from earshot.sources.values import COMPUTED
 
 _DEPTH = 8
 """Maximum nesting of commands, of defaults, and of variables within values."""
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.ASCII | re.DOTALL)
 _BRACED = re.compile(r"([A-Za-z_]\w*|[0-9])(?:(:?[-=])(.*))?", re.ASCII | re.DOTALL)
 _CMD_VARIABLE = re.compile(r"%([A-Za-z_]\w*)%", re.ASCII)
 _CMD_SET = re.compile(
@@ -23,13 +29,12 @@ _CMD_SET = re.compile(
 _POWERSHELL_SET = re.compile(r"^([ \t]*)\$(?:env:)?([A-Za-z_]\w*)[ \t]*=[ \t]*", re.MULTILINE)
 _DECLARING = frozenset({"export", "readonly", "local", "declare", "typeset"})
 _LOOPS = frozenset({"for", "while", "until", "select"})
-_BEFORE_COMMAND = frozenset(
-    {"if", "then", "elif", "else", "do", "while", "until", "!", "{", "}", "time", "fi", "done"}
-)
-_WRAPPERS = frozenset({"sudo", "exec", "command", "nohup", "winpty", "eval", "env", "setsid"})
-_SHELLS = frozenset({"sh", "bash", "dash", "ksh", "zsh", "su", "newgrp"})
-"""Programs that run a here-document as a script; that of `ssh` runs on another machine."""
 _ENDS = "\n;|&()"
+_BRACKETS = {
+    "{": re.compile(r'\\.|"(?:\\.|[^"\\\n])*"|[{}]'),
+    "(": re.compile(r"""\\.|(?<=\s)#[^\n]*|'[^'\n]*'|"(?:\\.|[^"\\\n])*"|[()]"""),
+}
+"""Brackets and, so that theirs do not count, quoted texts and comments of one line."""
 _NO_VARIABLES: Mapping[str, str] = {}
 
 
@@ -102,7 +107,7 @@ def read_script(
     assigned: dict[str, str | None] = dict(environment)
     for command in _Lexer(text, {}).read():
         for word in _assignments(command.words):
-            match = _ASSIGNMENT.fullmatch(word)
+            match = ASSIGNMENT.fullmatch(word)
             if match:
                 name, value = match.groups()
                 is_other = "+=" in word[: match.start(2)] or assigned.get(name, value) != value
@@ -111,7 +116,7 @@ def read_script(
     resolved = {name: _resolved(value, known, _DEPTH) for name, value in known.items()}
     values = {name: value for name, value in resolved.items() if COMPUTED not in value}
     lexer = _Lexer(text, values)
-    bare = (replace(c, words=_bare(c.words)) for c in lexer.read())
+    bare = (replace(c, words=without_prefixes(c.words)) for c in lexer.read())
     commands = tuple(command for command in bare if command.words)
     return Script(commands, (*lexer.documents, *_echoed(commands)), values)
 
@@ -150,27 +155,11 @@ def _in_posix_form(text: str, syntax: Syntax) -> str:
 
 def _assignments(words: tuple[str, ...]) -> Iterator[str]:
     """The assignments of a command that does nothing else."""
-    rest = [word for word in words if word not in _BEFORE_COMMAND]
+    rest = [word for word in words if word not in BEFORE_COMMAND]
     if rest and rest[0] in _DECLARING:
         rest = [word for word in rest[1:] if not word.startswith("-")]
-    if all(_ASSIGNMENT.fullmatch(word) for word in rest):
+    if all(ASSIGNMENT.fullmatch(word) for word in rest):
         yield from rest
-
-
-def _bare(words: tuple[str, ...]) -> tuple[str, ...]:
-    """The words without those that precede a command."""
-    rest = list(words)
-    is_wrapped = False
-    while rest:
-        is_option = is_wrapped and rest[0].startswith("-")
-        is_wrapper = rest[0] in _WRAPPERS
-        if not (
-            rest[0] in _BEFORE_COMMAND or is_wrapper or is_option or _ASSIGNMENT.fullmatch(rest[0])
-        ):
-            break
-        is_wrapped |= is_wrapper
-        rest.pop(0)
-    return tuple(rest)
 
 
 def _resolved(value: str, known: Mapping[str, str], depth: int) -> str:
@@ -203,12 +192,16 @@ class _Lexer:
         start, loops, is_cut = self._line(), 0, False
         while True:
             character = self._peek()
-            if character in ("", *_ENDS):
+            if self.text.startswith("((", self.position):  # arithmetic
+                self._balanced("(")
+            elif character in ("", *_ENDS):
                 if words:
                     loops += sum(word in _LOOPS for word in words[:2]) - (words[0] == "done")
                     lines = (start, self._line())
                     output = (self.into, self.appends)
                     yield Command(tuple(words), *lines, loops > 0, is_cut, *output)
+                    script = script_argument(words)
+                    self._commands_within(script, self._line() - script.count("\n"))
                 is_cut, self.into = False, ""
                 yield from self.inner
                 self.inner.clear()
@@ -221,12 +214,7 @@ class _Lexer:
             elif character in " \t\r":
                 self.position += 1
             elif character == "#":
-                before = self.text.rfind("\n", 0, self.position)
-                is_cut = (
-                    bool(words)
-                    and self.text.endswith("\\", 0, max(before, 0))
-                    and not self.text[before : self.position].strip()
-                )
+                is_cut = bool(words) and self._is_after_continued_line()
                 self._skip_line()
             elif character in "<>":
                 self._redirection(words)
@@ -235,6 +223,13 @@ class _Lexer:
                 read = self._word()
                 if not (len(read) == 1 and read[0].isdigit() and self._peek() in ("<", ">")):
                     words += read
+
+    def _is_after_continued_line(self) -> bool:
+        """Whether its line has only blanks before the current position, and the line before it
+        goes on."""
+        before = self.text.rfind("\n", 0, self.position)
+        is_continued = self.text.endswith("\\", 0, max(before, 0))
+        return is_continued and not self.text[before : self.position].strip()
 
     def _line(self) -> int:
         """The line of the current position, counted from that of the last call."""
@@ -281,10 +276,10 @@ class _Lexer:
                 lines.append(line)
             document = HereDocument("\n".join(lines), first_line)
             self.documents.append(document)
-            if self.depth and (words := _bare(tuple(command))) and words[0] in (*_SHELLS, "ssh"):
+            if self.depth and (words := without_prefixes(command)) and words[0] in (*SHELLS, "ssh"):
                 within = _Lexer(document.text, self.values, first_line, self.depth - 1)
                 commands = list(within.read())
-                self.inner += commands if words[0] in _SHELLS else ()
+                self.inner += commands if words[0] in SHELLS else ()
                 self.documents += within.documents
         self.ends_of_documents.clear()
 
@@ -308,6 +303,8 @@ class _Lexer:
             elif character == '"':
                 splits[-1].append(self._quoted())
                 is_quoted = True
+            elif character == "$" and self._peek() in ("'", '"'):
+                continue
             elif character in "$`":
                 first, *others = re.split(r"\s+", self._expansion(character))
                 splits[-1].append(first)
@@ -350,11 +347,11 @@ class _Lexer:
             return COMPUTED
         following = self._peek()
         if following == "(":
-            within = self._balanced("(", ")")
+            within = self._balanced("(")
             self._commands_within(within, line)
             return COMPUTED
         if following == "{":
-            return self._braced(self._balanced("{", "}"))
+            return self._braced(self._balanced("{"))
         if match := _NAME.match(self.text, self.position):
             self.position = match.end()
             return self.values.get(match[0], f"${{{match[0]}}}")
@@ -377,10 +374,12 @@ class _Lexer:
             return next((" ".join(command.words) for command in words), "")
         return own if value is None else value
 
-    def _balanced(self, opening: str, closing: str) -> str:
+    def _balanced(self, opening: str) -> str:
         """The text within a pair of brackets, at whose first one it begins."""
         start, open_brackets = self.position + 1, 0
-        for bracket in re.compile(f"[{opening}{closing}]").finditer(self.text, self.position):
+        for bracket in _BRACKETS[opening].finditer(self.text, self.position):
+            if len(bracket[0]) > 1 or bracket[0] == "#":
+                continue
             open_brackets += 1 if bracket[0] == opening else -1
             if open_brackets == 0:
                 self.position = bracket.end()

@@ -62,6 +62,15 @@ def test_a_variable_file_is_read_as_docker_does_it() -> None:
     assert container.service.container.env == {"FILE": "kafka.env", "HOST": "${HOST}"}
 
 
+@pytest.mark.parametrize(
+    "option", ["--log-level debug", "-D", "-H unix:///run/docker.sock", "--context=default"]
+)
+def test_options_before_the_subcommand_are_skipped(option: str) -> None:
+    text = f"docker {option} network create n\ndocker {option} run --network n -- kafka"
+    (container,) = started(text).containers
+    assert container.service.container.open_networks is False
+
+
 @pytest.mark.parametrize("option", ["-H ssh://other", "--context other"])
 def test_containers_on_another_host_are_left_out(option: str) -> None:
     assert started(f"docker {option} run --name k kafka").containers == ()

@@ -19,6 +19,9 @@ from earshot.sources.shell import read_script
         # a value that the file assigns twice is not known; comments and conditions are no commands
         ("Makefile", "ifdef A\nI = a\nelse\nI = b\nendif\n#\tdocker run c\na:\n\tdocker run $(I)\n",
          ["docker run ${I}"]),
+        ("Makefile", "a: ; @ - docker run x; y\nb: C=1;2\n", ["docker run x", "y"]),
+        ("Makefile", "define RUN\nIt's up\n@docker run x\nendef\ndocker run y\na:\n\t$(RUN)\n",
+         ["docker run x", "${RUN}"]),
         ("justfile", "p := \"1\"\na x='2':\n  @docker run -p {{p}}:{{ x }} \\\n      -e {{f()}}\n",
          ["docker run -p 1:${x} -e ${computed}"]),
         (".justfile", "the-image := 'x'\na:\n  #!/bin/bash\n  docker run {{the-image}}\n",

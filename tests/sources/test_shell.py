@@ -25,6 +25,14 @@ def words(text: str, syntax: Syntax = Syntax.POSIX) -> list[tuple[str, ...]]:
         ("X=1 Y=2 a", [("a",)]),
         ("a '' b", [("a", "", "b")]),
         ("a 'open", [("a", "open")]),
+        ("timeout -k 5 10 sudo -u root -- nice -n 5 a; exec a", [("a",), ("a",)]),
+        ("sudo bash -lc 'b; c'", [("bash", "-lc", "b; c"), ("b",), ("c",)]),
+        ("eval 'a b'", [("eval", "a b"), ("a", "b")]),
+        ("((x = 1<<2))\na $'b' $\"c\"", [("a", "b", "c")]),
+        (
+            '${A%%"}"} $(: ")" # don\'t (\n)\na',
+            [("${computed}", "${computed}"), (":", ")"), ("a",)],
+        ),
         ("", []),
     ],
 )
