@@ -57,7 +57,9 @@ def _module(texts: tuple[tuple[str, str], ...], values: tuple[str, ...]) -> Modu
 
 def _values(file: Path) -> Iterator[str]:
     """The texts of the files with values of variables that Terraform reads by itself."""
-    for path in (file.with_name("terraform.tfvars"), *sorted(file.parent.glob("*.auto.tfvars"))):
+    folder = file.parent
+    automatic = sorted((*folder.glob("*.auto.tfvars"), *folder.glob("*.auto.tfvars.json")))
+    for path in (folder / "terraform.tfvars", folder / "terraform.tfvars.json", *automatic):
         if path.is_file():
             with suppress(EarshotError):
                 yield text_of(path)

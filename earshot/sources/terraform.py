@@ -15,7 +15,7 @@ from earshot.sources.docker_container import read_service
 from earshot.sources.docker_run import link_of
 from earshot.sources.hcl import Block, Expression, Value, evaluate, read_blocks, shown
 from earshot.sources.service import Service
-from earshot.sources.terraform_json import read_json_blocks
+from earshot.sources.terraform_json import read_json_blocks, read_json_values
 from earshot.sources.values import list_of
 from earshot.sources.workloads import free_name
 from earshot.topology.container import HiddenPort
@@ -87,7 +87,8 @@ class Module:
             elif block.type == "locals":
                 self._locals |= block.attributes
         for text in values:
-            self._given |= read_blocks(text).attributes
+            is_json = text.lstrip().startswith("{")
+            self._given |= (read_json_values if is_json else read_blocks)(text).attributes
         self._values: dict[tuple[str, ...], Value] = {}
         """By reference; None for those that are being resolved."""
         self._depth = 0

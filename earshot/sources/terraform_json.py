@@ -4,7 +4,7 @@ Source: https://developer.hashicorp.com/terraform/language/syntax/json.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from earshot.sources.hcl import Block, Expression
 from earshot.sources.values import as_map
@@ -16,15 +16,24 @@ _ATTRIBUTES_ALONE = ("variable", "locals")
 def read_json_blocks(text: str) -> Block:
     """The body of a file; empty if it is not JSON. Each block has the lines of the whole file."""
     root = Block("")
-    try:
-        document = as_map(json.loads(text))
-    except (ValueError, RecursionError):
-        return root
+    document = _document(text)
     last_line = text.count("\n") + 1
     for kind, count in _LABELS.items():
         for labels, body in _labelled(document.get(kind), count):
             root.blocks.append(_block(kind, labels, body, last_line))
     return root
+
+
+def read_json_values(text: str) -> Block:
+    """The values of variables in a `*.tfvars.json`, as attributes."""
+    return _block("variable", (), _document(text), 1)
+
+
+def _document(text: str) -> Mapping[str, object]:
+    try:
+        return as_map(json.loads(text))
+    except (ValueError, RecursionError):
+        return {}
 
 
 def _labelled(

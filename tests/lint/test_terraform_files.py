@@ -197,6 +197,9 @@ def test_a_module_is_read_as_a_whole_and_each_file_has_its_mistakes(tmp_path: Pa
     write(tmp_path, "terraform.tfvars", 'host = "localhost"\n')
     write(tmp_path, "clients.tf", ui("kafka:9092"))
     assert [one.finding.rule for one in check(kafka, {}).mistakes] == ["KL015"]
+    write(tmp_path, "terraform.tfvars", "")
+    write(tmp_path, "b.auto.tfvars.json", '{"host": "localhost"}')
+    assert [one.finding.rule for one in check(kafka, {}).mistakes] == ["KL015"]
     assert {file.name for file in choose([tmp_path]).files} == {
         "clients.tf", "kafka.tf", "variables.tf",
     }  # fmt: skip
