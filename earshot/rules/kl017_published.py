@@ -34,7 +34,8 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     yield from _port_conflicts(deployment)
     unpublished: set[tuple[str, str]] = set()
     for broker in deployment.brokers:
-        if broker.container.on_host_network or broker.container.has_unknown_ports:
+        container = deployment.containers[deployment.names.owner(broker.service)]
+        if container.on_host_network or container.has_unknown_ports:
             continue
         walks = [*published_listeners(deployment, broker)]
         for walk in walks:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from earshot.listeners.placeholders import is_known
 from earshot.sources.bootstraps import is_client_setting
 from earshot.sources.compose_ports import read_known_ports
-from earshot.sources.docker_run import hosts_written, machine
+from earshot.sources.docker_run import hosts_written, machine, parse_options
 from earshot.sources.other_images import with_derived
 from earshot.sources.pod_variables import Keys
 from earshot.sources.service import Service
@@ -103,7 +103,8 @@ def without_host(services: Iterable[Service]) -> Iterator[Service]:
 def _github_service(key: str, section: Mapping[str, object]) -> Service:
     options = _options(str(section.get("options") or ""))
     unknown: list[str] = []
-    published = tuple(read_known_ports(list_of(section.get("ports")), unknown))
+    ports = (*list_of(section.get("ports")), *options.get("publish", ()))
+    published = tuple(read_known_ports(ports, unknown))
     aliases = (key, *options.get("network-alias", ()))
     env_of_options = dict(option.partition("=")[::2] for option in options.get("env", ()))
     container = Container(
@@ -255,21 +256,12 @@ def _commands(text: str) -> Iterator[str]:
             yield from line.split()
 
 
-def _options(text: str) -> Mapping[str, tuple[str, ...]]:
-    """The options of `docker create` for names and variables, by name."""
+def _options(text: str) -> Mapping[str, Sequence[str]]:
+    """The options of `docker create`, by long name."""
     try:
-        words = shlex.split(text)
+        return parse_options(shlex.split(text))[0]
     except ValueError:
         return {}
-    long = {"-h": "hostname", "-e": "env"}
-    options: dict[str, tuple[str, ...]] = {}
-    for i, word in enumerate(words):
-        name, sign, value = word.partition("=")
-        key = long.get(name, name.removeprefix("--"))
-        if key in ("name", "hostname", "network-alias", "env") and name.startswith("-"):
-            value = value if sign else next(iter(words[i + 1 : i + 2]), "")
-            options[key] = (*options.get(key, ()), value)
-    return options
 
 
 def _section(value: object) -> Mapping[str, object]:

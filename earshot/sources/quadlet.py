@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from earshot.sources.compose_ports import read_known_ports
+from earshot.sources.docker_run import parse_options
 from earshot.sources.other_images import with_derived
 from earshot.sources.service import Service
 from earshot.topology.container import HOST_NETWORK, Container, JoinedNetwork
@@ -19,6 +20,9 @@ Entries = Mapping[str, Sequence[str]]
 _NO_SECTION = "-"
 """Ends the last section of a text: a drop-in begins outside of any."""
 _POD_KEYS = frozenset({"PodName", "Network", "NetworkAlias", "PublishPort"})
+_ARGUMENTS = {"publish": "PublishPort", "env": "Environment", "env-file": "EnvironmentFile",
+              "network": "Network", "network-alias": "NetworkAlias"}  # fmt: skip
+"""Keys that have the effect of options in `PodmanArgs`."""
 _ENTRY = re.compile(r"([A-Za-z]+)[ \t]*=[ \t]*(.*)")
 
 
@@ -57,6 +61,7 @@ def _of_pod(entries: Entries) -> Entries:
 
 def _service(unit: str, entries: Entries, pods: Mapping[str, Entries]) -> Service:
     """The service of a container or pod; ``pods`` are those that a container may be in."""
+    entries = _with_arguments(entries)
     name, pod = _name(unit, entries), _last(entries, "Pod")
     unknown = ["env_file"] if "EnvironmentFile" in entries else []
     mode = _mode(entries)
@@ -98,6 +103,26 @@ def _entries(text: str, section: str) -> Entries:
     return entries
 
 
+def _with_arguments(entries: Entries) -> Entries:
+    """``entries`` with what `PodmanArgs` adds to them."""
+    options = parse_options(
+        [word for line in entries.get("PodmanArgs", ()) for word in _words(line)]
+    )
+    added = {
+        key: [f'"{value}"' if key == "Environment" else value for value in options[0][option]]
+        for option, key in _ARGUMENTS.items()
+        if option in options[0]
+    }
+    return {**entries, **{key: [*entries.get(key, ()), *values] for key, values in added.items()}}
+
+
+def _words(line: str) -> list[str]:
+    try:
+        return shlex.split(line)
+    except ValueError:
+        return line.split()
+
+
 def _last(entries: Entries, key: str) -> str:
     return next(iter(entries.get(key, ())[-1:]), "")
 
@@ -119,11 +144,7 @@ def _networks(entries: Entries) -> Iterator[JoinedNetwork]:
 
 def _variables(entries: Entries) -> Iterator[tuple[str, str]]:
     for line in entries.get("Environment", ()):
-        try:
-            words = shlex.split(line)
-        except ValueError:
-            words = line.split()
-        for word in words:
+        for word in _words(line):
             name, sign, value = word.partition("=")
             if sign:
                 yield name, value

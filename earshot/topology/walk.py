@@ -266,7 +266,11 @@ class PublishedListener:
 
 
 def published_listeners(deployment: Deployment, broker: Broker) -> Iterator[PublishedListener]:
-    """The listeners of ``broker`` with a known advertised address, or a known port of one."""
+    """The listeners of ``broker`` with a known advertised address, or a known port of one.
+
+    Ports are published by the container whose network the broker uses, as a pod's are.
+    """
+    owner = deployment.names.owner(broker.service)
     for endpoint in broker.for_clients:
         if endpoint.advertised is not None:
             trace = _trace_to(deployment, HOST, broker, endpoint.advertised)
@@ -274,6 +278,6 @@ def published_listeners(deployment: Deployment, broker: Broker) -> Iterator[Publ
             trace = Trace(endpoint.template, (), Unknown(f"which host {endpoint.template} has"))
         else:
             continue
-        ports = broker.container.published_at(endpoint.bind.port)
-        hops = deployment.through(broker.service, ports[0]) if ports else ()
+        ports = deployment.containers[owner].published_at(endpoint.bind.port)
+        hops = deployment.through(owner, ports[0]) if ports else ()
         yield PublishedListener(broker, endpoint, ports, hops, trace)

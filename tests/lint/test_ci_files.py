@@ -231,6 +231,10 @@ jobs:
         ("zookeeper: {image: 'zookeeper:3.9'}", []),
         ("zk: {image: 'zookeeper:3.9', options: --network-alias zookeeper}", []),
         ("zk: {image: 'zookeeper:3.9'}", [("KL016", "error")]),
+        (
+            "zookeeper: {image: 'zookeeper:3.9', options: '--init -p 9092:2181'}",
+            [("KL017", "error")],
+        ),
         ("zookeeper: {image: 'example/own-zookeeper-image:1'}", []),
     ],
 )
@@ -375,6 +379,13 @@ def unit(advertised: str, ports: str = "") -> str:
         (unit("kafka:9092"), "broker:9092", [], ["KL015"]),  # the unit's name is none
         (unit("kafka:9092", "PublishPort=9092:9092"), "kafka:9092", ["KL017"], []),
         (unit("localhost:9092", "PublishPort=127.0.0.1:9092:9092"), "", [], []),
+        (unit("kafka:9092", "PodmanArgs=--publish 9092:9092"), "kafka:9092", ["KL017"], []),
+        (
+            unit("", "PodmanArgs=-e KAFKA_ADVERTISED_LISTENERS=PLAINTEXT://localhost:9092"),
+            "kafka:9092",
+            ["KL015"],
+            [],
+        ),
     ],
 )
 def test_units_of_podman(
@@ -394,6 +405,8 @@ def test_containers_of_a_pod_share_its_ports(tmp_path: Path) -> None:
     app = write(tmp_path, "app.container", client)
     assert checked(tmp_path, "broker.container", broker) == ("Podman unit", [])
     assert check(app, {}).mistakes == ()
+    write(tmp_path, "events.pod", "[Pod]\nPodName=events\nPublishPort=9093:9092\n")
+    assert checked(tmp_path, "broker.container", broker) == ("Podman unit", ["KL017"])
 
 
 LOOPBACK = "[Container]\nEnvironment=KAFKA_ADVERTISED_LISTENERS=PLAINTEXT://localhost:9092\n"
