@@ -109,11 +109,18 @@ def read_compose(
         }
         whole |= {name: merged_section(whole.get(name, {}), resolved[name]) for name in resolved}
         networks = merged_maps(networks, declared)
-    for path, sections, declared in files.included():
-        included_sections = {
-            name: files.resolve_extends(name, sections, path, ()) for name in sections
-        }
-        whole, networks = {**included_sections, **whole}, merged_maps(declared, networks)
+    included: dict[str, Section] = {}
+    for path, sections, declared, is_over in files.included():
+        merged: dict[str, Section] = {}
+        for name in sections:
+            section = files.resolve_extends(name, sections, path, ())
+            earlier = included.get(name, {})
+            merged[name] = merged_section(*((earlier, section) if is_over else (section, earlier)))
+        included = {**merged, **included, **merged}
+        networks = merged_maps(declared, networks)
+    whole = included | {
+        name: merged_section(included.get(name, {}), section) for name, section in whole.items()
+    }
     if not whole and not files.not_included:
         raise EarshotError(f"{file_name}: services", observed="is no map of services, or empty")
     files.is_whole = files.is_whole and not is_overlay(whole)

@@ -162,8 +162,9 @@ class ComposeFiles:
         self.has_unique_keys = self.has_unique_keys and has_unique_keys
         return document
 
-    def included(self) -> Iterator[tuple[str, dict[str, object], Section]]:
-        """The files under `include`, also of files that are included: path, services, networks.
+    def included(self) -> Iterator[tuple[str, dict[str, object], Section, bool]]:
+        """The files under `include`, also of files that are included: path, services, networks,
+        and whether it overrides the files before it, as all but the first of one entry do.
 
         An entry with variables or with a folder, and a file that cannot be read, is noted in
         ``not_included``. Raises EarshotError for files that include each other.
@@ -172,7 +173,8 @@ class ComposeFiles:
             file_name, entry = self._includes.pop(0)
             section = entry if isinstance(entry, Mapping) else {"path": entry}
             folder = posixpath.dirname(file_name) if file_name not in self.roots else ""
-            for path_text in texts_of(section.get("path"), f"{file_name}: include"):
+            path_texts = texts_of(section.get("path"), f"{file_name}: include")
+            for i, path_text in enumerate(path_texts):
                 path = posixpath.join(
                     folder, str(self._substituted(path_text, file_name, ("include",)))
                 )
@@ -188,7 +190,7 @@ class ComposeFiles:
                     self.is_whole = False
                     continue
                 self.texts_included[path] = text
-                yield path, *self.sections(text, path)[:2]
+                yield path, *self.sections(text, path)[:2], i > 0
 
     def _note_include(self, file_name: str, path: str) -> None:
         """Notes that ``file_name`` includes ``path``. Refuses a cycle, as Compose does."""

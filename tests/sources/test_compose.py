@@ -480,6 +480,19 @@ def test_files_that_include_each_other_are_refused(entry: str, cycle: str) -> No
         lenient(f"include: [{entry}]\n{KAFKA}", files=files)
 
 
+def test_files_override_those_that_are_included_before_them() -> None:
+    files = {
+        "x.yml": "services: {k: {image: kafka, environment: {A: '1'}}}",
+        "y.yml": "services: {k: {environment: {A: '2'}}}",
+    }
+    for text in (
+        "include: [{path: [x.yml, y.yml]}]",
+        "include: [x.yml]\nservices: {k: {environment: {A: '2'}}}",
+    ):
+        (service,) = lenient(text, files=files).services
+        assert (service.container.image, service.container.env) == ("kafka", {"A": "2"})
+
+
 def test_included_files_are_read_once_and_their_number_is_limited() -> None:
     files = {"x.yml": f"include: [y.yml]\n{KAFKA}", "y.yml": "services: {}"}
     text = "include: [{path: [x.yml]}, {path: [x.yml, z.yml]}]"
