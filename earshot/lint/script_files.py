@@ -20,7 +20,8 @@ from earshot.sources.container import with_alternatives
 from earshot.sources.docker_run import Started, started_containers
 from earshot.sources.files import beside
 from earshot.sources.recipes import in_shell_form, targets
-from earshot.sources.shell import Script, read_script, syntax_of
+from earshot.sources.shell import Script, read_script
+from earshot.sources.shell_syntax import syntax_of
 
 _NO_BROKER = "starts no container that is known to run a Kafka broker"
 _SERVICES = re.compile(r"^services:", re.MULTILINE)

@@ -1,13 +1,12 @@
 """The commands of a shell script, with the variables that the script assigns replaced.
 
 A value that only a running shell knows (an unset variable, a command's output) stays as `${NAME}`.
-Also read are scripts of `cmd` and PowerShell, as far as their commands have the same form.
+Scripts of `cmd` and PowerShell are read in POSIX form (`shell_syntax.py`).
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import Enum
 
 from earshot.sources.shell_prefixes import (
     ASSIGNMENT,
@@ -16,17 +15,16 @@ from earshot.sources.shell_prefixes import (
     script_argument,
     without_prefixes,
 )
+from earshot.sources.shell_syntax import Syntax, in_posix_form
 from earshot.sources.values import COMPUTED
 
 _DEPTH = 8
 """Maximum nesting of commands, of defaults, and of variables within values."""
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_BACKQUOTED = re.compile(r"(?:[^`\\]|\\.)*", re.DOTALL)
+_ESCAPED = re.compile(r"\\([`\\$])")
+"""A character that a backslash escapes between backticks."""
 _BRACED = re.compile(r"([A-Za-z_]\w*|[0-9])(?:(:?[-=])(.*))?", re.ASCII | re.DOTALL)
-_CMD_VARIABLE = re.compile(r"%([A-Za-z_]\w*)%", re.ASCII)
-_CMD_SET = re.compile(
-    r"^([ \t]*)set[ \t]+\"?([A-Za-z_]\w*)=([^\"\n]*)\"?[ \t]*$", re.IGNORECASE | re.M
-)
-_POWERSHELL_SET = re.compile(r"^([ \t]*)\$(?:env:)?([A-Za-z_]\w*)[ \t]*=[ \t]*", re.MULTILINE)
 _DECLARING = frozenset({"export", "readonly", "local", "declare", "typeset"})
 _LOOPS = frozenset({"for", "while", "until", "select"})
 _ENDS = "\n;|&()"
@@ -36,21 +34,6 @@ _BRACKETS = {
 }
 """Brackets and, so that theirs do not count, quoted texts and comments of one line."""
 _NO_VARIABLES: Mapping[str, str] = {}
-
-
-class Syntax(Enum):
-    """How a script continues a command on the next line."""
-
-    POSIX = "\\"
-    CMD = "^"
-    POWERSHELL = "`"
-
-
-def syntax_of(file_name: str) -> Syntax:
-    """The syntax of a script by its name."""
-    ending = file_name.lower().rpartition(".")[2]
-    by_ending = {"bat": Syntax.CMD, "cmd": Syntax.CMD, "ps1": Syntax.POWERSHELL}
-    return by_ending.get(ending, Syntax.POSIX)
 
 
 @dataclass(frozen=True)
@@ -103,7 +86,7 @@ def read_script(
 
     ``environment`` has the variables that are set before.
     """
-    text = _in_posix_form(text, syntax)
+    text = in_posix_form(text, syntax)
     assigned: dict[str, str | None] = dict(environment)
     for command in _Lexer(text, {}).read():
         for word in _assignments(command.words):
@@ -136,21 +119,6 @@ def _echoed(commands: Iterable[Command]) -> Iterator[HereDocument]:
             ends[command.into] = first, max(end + 1, command.line) + text.count("\n")
     for file, parts in parts_by_file.items():
         yield HereDocument("\n".join(parts), ends[file][0])
-
-
-def _in_posix_form(text: str, syntax: Syntax) -> str:
-    """``text`` with POSIX forms in place of those of cmd or PowerShell, line by line."""
-    if syntax is Syntax.POSIX:
-        return text
-    mark = re.escape(syntax.value)
-    text = text.removeprefix("\ufeff").replace("\\", "/")  # PowerShell's usual mark
-    text = re.sub(rf"{mark}[ \t]*\n", r"\\\n", text)
-    if syntax is Syntax.CMD:
-        text = re.sub(r"^[ \t]*(?:@?rem\b|::)", "#", text, flags=re.IGNORECASE | re.MULTILINE)
-        text = _CMD_SET.sub(r"\1\2='\3'", text)
-        return _CMD_VARIABLE.sub(r"${\1}", text)
-    text = re.sub(r"\$env:(\w+)(?![ \t]*=)", r"${\1}", text, flags=re.IGNORECASE)
-    return _POWERSHELL_SET.sub(r"\1\2=", text)
 
 
 def _assignments(words: tuple[str, ...]) -> Iterator[str]:
@@ -324,6 +292,13 @@ class _Lexer:
         self.position = len(self.text) if position < 0 else position + 1
         return self.text[start:position] if position >= 0 else self.text[start:]
 
+    def _backquoted(self) -> str:
+        """The command up to the next backtick, whose escaped ones belong to a command within."""
+        match = _BACKQUOTED.match(self.text, self.position)
+        assert match is not None  # it may be empty
+        self.position = min(match.end() + 1, len(self.text))
+        return _ESCAPED.sub(r"\1", match[0])
+
     def _quoted(self) -> str:
         """The text of a double-quoted part."""
         parts: list[str] = []
@@ -343,7 +318,7 @@ class _Lexer:
         """The value of what ``character`` (`$` or a backtick) begins."""
         line = self._line()
         if character == "`":
-            self._commands_within(self._until("`"), line)
+            self._commands_within(self._backquoted(), line)
             return COMPUTED
         following = self._peek()
         if following == "(":

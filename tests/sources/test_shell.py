@@ -2,7 +2,8 @@
 
 import pytest
 
-from earshot.sources.shell import HereDocument, Syntax, read_script, syntax_of
+from earshot.sources.shell import HereDocument, read_script
+from earshot.sources.shell_syntax import Syntax, syntax_of
 from earshot.sources.values import COMPUTED
 
 
@@ -32,6 +33,10 @@ def words(text: str, syntax: Syntax = Syntax.POSIX) -> list[tuple[str, ...]]:
         (
             '${A%%"}"} $(: ")" # don\'t (\n)\na',
             [("${computed}", "${computed}"), (":", ")"), ("a",)],
+        ),
+        (
+            "a `b \\`c\\`` d",
+            [("a", "${computed}", "d"), ("b", "${computed}"), ("c",)],
         ),
         ("", []),
     ],
