@@ -50,16 +50,6 @@ def test_another_plan_or_another_step_is_a_change(state: Path) -> None:
     assert provider.differs(olds, changed)
 
 
-def test_a_step_that_was_taken_back_is_over(state: Path) -> None:
-    provider, olds = Called(ProvedChangeKind()), props(state)
-    provider.create(olds)
-    memory.begin(state, RENAMED)
-    assert provider.differs(olds, olds)
-    provider.update(olds, olds)
-    assert memory.recall(state) == memory.ChangeMemory(complete=BEFORE)
-    assert not provider.differs(olds, olds)
-
-
 def test_a_memory_that_differs_from_the_state_is_written_again(state: Path) -> None:
     """The state was restored from a copy that is older than the file."""
     provider, olds = Called(ProvedChangeKind()), props(state)

@@ -30,16 +30,6 @@ def test_whoever_has_no_name_is_told_by_number(
     (errno.ENOTDIR, "move this file away: its path is needed for a directory"),
     (errno.EROFS, ("mount that file system for writing, as no user can write to it now, or use a "
                    "folder elsewhere")),
-])  # fmt: skip
-def test_a_refused_write_is_one_clear_error(tmp_path: Path, number: int, remedy: str) -> None:
-    with pytest.raises(EarshotError) as caught, writing("node 1", tmp_path):
-        raise OSError(number, os.strerror(number))
-    assert str(caught.value) == (
-        f"node 1: {tmp_path}: cannot be written ({os.strerror(number)})\n  fix: {remedy}"
-    )
-
-
-@pytest.mark.parametrize(("number", "remedy"), [
     (errno.EBUSY, ("unmount it if it is a mount point, or end the program that uses it, then run "
                    "the same command again")),
     (errno.EDQUOT,
@@ -66,6 +56,9 @@ def test_the_file_that_could_not_be_written_is_named(
         f"node 1: {place}: cannot be written ({os.strerror(number)})\n  fix: {remedy}"
     )
     assert asked == ([tmp_path] if number == errno.EACCES else [])
+    with pytest.raises(EarshotError) as caught, writing("node 1", tmp_path):
+        raise OSError(number, os.strerror(number))
+    assert str(caught.value).startswith(f"node 1: {tmp_path}: cannot be written (")
 
 
 def test_root_is_not_told_to_run_as_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

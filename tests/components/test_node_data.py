@@ -17,33 +17,25 @@ def log_dir(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_nothing_tells_of_a_level(log_dir: Path) -> None:
-    (log_dir / "__cluster_metadata-0" / "00000000000000000000.log").touch()
-    (log_dir / "bootstrap.checkpoint").write_bytes(
-        record(1, b"group.version") + b"metadata.version"
-    )
-    assert feature_level([log_dir, log_dir / "gone"]) is None
+FORMATTED, LOG = "bootstrap.checkpoint", "__cluster_metadata-0/00000000000000000000.log"
+SNAPSHOT = "__cluster_metadata-0/00000000000000000123-0000000001.checkpoint"
+RAISED = record(27) + b"more" + record(29)
 
 
-def test_the_level_of_formatting_is_read(log_dir: Path) -> None:
-    (log_dir / "bootstrap.checkpoint").write_bytes(
-        b"head" + record(27) + record(1, b"share.version")
-    )
-    assert feature_level([log_dir]) == 27
-
-
-@pytest.mark.parametrize(
-    "name", ["00000000000000000000.log", "00000000000000000123-0000000001.checkpoint"]
-)
-def test_a_level_that_was_raised_later_counts(log_dir: Path, name: str) -> None:
-    (log_dir / "bootstrap.checkpoint").write_bytes(record(25))
-    (log_dir / "__cluster_metadata-0" / name).write_bytes(record(27) + b"more" + record(29))
-    assert feature_level([log_dir / "gone", log_dir]) == 29
-
-
-def test_a_level_of_ten_is_no_end_of_line(log_dir: Path) -> None:
-    (log_dir / "bootstrap.checkpoint").write_bytes(record(10))
-    assert feature_level([log_dir]) == 10
+@pytest.mark.parametrize(("files", "level"), [
+    ({LOG: b"", FORMATTED: record(1, b"group.version") + b"metadata.version"}, None),
+    ({FORMATTED: b"head" + record(27) + record(1, b"share.version")}, 27),
+    # one that was raised later counts
+    ({FORMATTED: record(25), LOG: RAISED}, 29),
+    ({FORMATTED: record(25), SNAPSHOT: RAISED}, 29),
+    ({FORMATTED: record(10)}, 10),  # no end of a line
+    # one that was taken away is told as one below zero
+    ({FORMATTED: record(0).replace(b"\x00\x00\x00", b"\xff\xff\x00")}, -1),
+])  # fmt: skip
+def test_the_level_in_the_data(log_dir: Path, files: dict[str, bytes], level: int | None) -> None:
+    for name, content in files.items():
+        (log_dir / name).write_bytes(content)
+    assert feature_level([log_dir / "gone", log_dir]) == level
 
 
 def test_formatted_data_has_its_properties(log_dir: Path) -> None:
@@ -57,10 +49,3 @@ def test_which_folders_are_replicas() -> None:
         "a-0 my-topic-12 __consumer_offsets-3 __cluster_metadata-0 meta.properties x lost+found"
     )
     assert replicas(listing.split()) == ["__consumer_offsets-3", "a-0", "my-topic-12"]
-
-
-def test_a_level_is_a_signed_number(log_dir: Path) -> None:
-    """A level that was taken away is told as one below zero."""
-    content = record(0).replace(b"\x00\x00\x00", b"\xff\xff\x00")
-    (log_dir / "bootstrap.checkpoint").write_bytes(content)
-    assert feature_level([log_dir]) == -1

@@ -207,18 +207,6 @@ def test_other_settings_of_a_container_are_a_reason_to_look_before_it_is_stopped
         assert (engine.of(STOP)["broker-1"].inputs["settings"] == first) is same
 
 
-def test_controllers_come_after_brokers_and_are_asked_by_way_of_them(engine: Engine) -> None:
-    deployed(brokers=1, controllers=QUORUM)
-    names = ["broker-1", "controller-10001", "controller-10002", "controller-10003"]
-    assert list(engine.of(CONTAINER)) == names
-    ready = engine.of(READY)["controller-10001"].inputs
-    (node,) = ready["nodes"]
-    assert (node["place"]["broker"], node["place"]["voter"]) == (False, True)
-    assert node["place"]["door"]["host"] == "controller-10001", "the name that it is bound to"
-    assert [teller["name"] for teller in ready["tellers"]] == ["kafka-1"]
-    assert [int(voter["node_id"]) for voter in ready["voters"]] == [10001, 10002, 10003]
-
-
 def test_few_brokers_are_asked_about_one_node_and_all_about_the_cluster(engine: Engine) -> None:
     deployed(brokers=MOST_TELLERS + 2)
     counts = {name: len(resource.inputs["tellers"]) for name, resource in engine.of(READY).items()}
@@ -226,17 +214,12 @@ def test_few_brokers_are_asked_about_one_node_and_all_about_the_cluster(engine: 
     assert set(counts.values()) == {MOST_TELLERS}
 
 
-def test_each_host_has_its_provider_network_and_image(engine: Engine) -> None:
+def test_containers_are_made_by_the_provider_of_their_host(engine: Engine) -> None:
+    """What each host has is in test_registrations."""
     deployed(hosts=TWO_HOSTS, listeners=BETWEEN_HOSTS)
-    providers = engine.of(PROVIDER)
-    assert providers["a"].inputs == {"host": "tcp://a.lan:2376", "certPath": "/keys/a"}
-    assert providers["b"].inputs == {"host": "ssh://ops@b.lan"}
-    assert set(engine.of(NETWORK)) == set(engine.of(IMAGE)) == {"a", "b"}
     used = {name: resource.request.provider for name, resource in engine.of(CONTAINER).items()}
     for name, host in (("broker-1", "a"), ("broker-2", "b"), ("broker-3", "a")):
-        assert providers[host].urn in used[name]
-    door = engine.of(READY)["broker-2"].inputs["nodes"][0]["place"]
-    assert (door["engine"], door["host"]) == ("ssh://ops@b.lan", "b")
+        assert engine.of(PROVIDER)[host].urn in used[name]
 
 
 def test_listeners_with_tls_are_waited_for_as_far_as_one_can(engine: Engine) -> None:

@@ -10,11 +10,10 @@ from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.docker import deployment, host_resources
 from pulumi.runtime import mocks
 
-from earshot.config.docker import DockerSpec
-from earshot.config.document import read_spec
 from earshot.errors import EarshotError
 from earshot.placement.docker import plan_docker
 from earshot.transition import memory
+from tests.components.docker.stacks import spec_of
 from tests.components.docker.test_brokers import (
     CONTAINER,
     PREFLIGHT,
@@ -30,12 +29,6 @@ REPL = {"name": "REPL", "port": 19192, "scopes": ["internal"]}
 HOST = {"name": "HOST", "port": 9092, "scopes": ["host"]}
 
 
-def spec_of(*listeners: dict[str, Any]) -> DockerSpec:
-    spec = read_spec({"placement": "docker", "listeners": list(listeners)}, "test")
-    assert isinstance(spec, DockerSpec)
-    return spec
-
-
 def test_a_step_is_begun_before_a_container_and_over_after_the_proof(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -44,7 +37,7 @@ def test_a_step_is_begun_before_a_container_and_over_after_the_proof(
     monkeypatch.setattr(host_resources, "clearing", lambda *_: pulumi.ResourceHookBinding())
     monkeypatch.setattr(deployment, "unsettled", lambda *_: [2])
     monkeypatch.setattr(deployment, "resources", dict)
-    runs = plan_docker(spec_of(INTERNAL, HOST), "s")
+    runs = plan_docker(spec_of(listeners=[INTERNAL, HOST]), "s")
     memory.complete(tmp_path, runs.plan, 0)
     before = AppliedPlan(runs.plan, deployment._ports(runs))
     recorded = RecordedChanges(covered=(before,), begun=(before,))
@@ -58,7 +51,7 @@ def test_a_step_is_begun_before_a_container_and_over_after_the_proof(
     bootstrap: dict[str, str] = {}
 
     def run() -> pulumi.Output[None]:
-        outputs.update(deployment.deploy(at, spec_of(REPL, HOST)))
+        outputs.update(deployment.deploy(at, spec_of(listeners=[REPL, HOST])))
         applied: pulumi.Output[None] = outputs["bootstrap"].apply(bootstrap.update)
         return applied
 
@@ -90,7 +83,7 @@ def test_a_step_is_begun_before_a_container_and_over_after_the_proof(
 
 def test_an_old_listener_has_the_port_of_what_was_proved() -> None:
     proved, begun = (
-        plan_docker(spec_of(INTERNAL, HOST | {"published": {1: port}}), "s")
+        plan_docker(spec_of(listeners=[INTERNAL, HOST | {"published": {1: port}}]), "s")
         for port in (9092, 39000)
     )
     found = deployment._published(
@@ -106,10 +99,10 @@ def test_an_old_listener_has_the_port_of_what_was_proved() -> None:
 def test_containers_of_further_clusters_have_names_that_hosts_may_have(
     full_name: str, name: str
 ) -> None:
-    found = deployment.with_own_names(spec_of(INTERNAL, HOST), full_name)
+    found = deployment.with_own_names(spec_of(listeners=[INTERNAL, HOST]), full_name)
     assert found.name_of(1) == name
 
 
 def test_a_name_that_would_be_too_long_for_a_host_is_asked_for() -> None:
     with pytest.raises(EarshotError, match=r"names\.1: is missing"):
-        deployment.with_own_names(spec_of(INTERNAL, HOST), f"{'s' * 60}-kafka")
+        deployment.with_own_names(spec_of(listeners=[INTERNAL, HOST]), f"{'s' * 60}-kafka")

@@ -197,21 +197,14 @@ def test_the_order_is_a_file_and_no_part_of_the_command(monkeypatch: pytest.Monk
     }
 
 
-def test_a_program_that_fails_is_reported_with_its_last_lines(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(("code", "output", "fails", "reported"), [
+    (2, ["kafka-1:19092: no answer"], "", "(status 2):\n    kafka-1:19092: no answer"),
+    (0, [], "did not end within 180 s",
+     ("(the container: did not end within 180 s)\n  fix: check that the engine runs, and read the "
+      "brokers' logs, then run the same command again")),
+])  # fmt: skip
+def test_a_program_that_fails_is_reported_with_its_last_lines_or_a_remedy(
+    monkeypatch: pytest.MonkeyPatch, code: int, output: list[str], fails: str, reported: str
 ) -> None:
-    error = raised(EarshotError, run_of, monkeypatch, 2, ["kafka-1:19092: no answer"])
-    assert str(error) == (
-        "users and permissions: were not all created (status 2):\n    kafka-1:19092: no answer"
-    )
-
-
-def test_a_container_that_does_not_end_is_reported_with_a_remedy(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    error = raised(EarshotError, run_of, monkeypatch, 0, [], fails="did not end within 180 s")
-    assert str(error) == (
-        "users and permissions: were not all created (the container: did not end within 180 s)\n"
-        "  fix: check that the engine runs, and read the brokers' logs, then run the same command "
-        "again"
-    )
+    error = raised(EarshotError, run_of, monkeypatch, code, output, fails)
+    assert str(error) == f"users and permissions: were not all created {reported}"

@@ -271,6 +271,12 @@ def java(folder: Path, text: str = JAVA) -> Path:
     return file
 
 
+FULL = "Error while writing meta.properties: java.io.IOException: No space left on device"
+CORRECT = (
+    "correct the property in Kafka's message; `data: delete` and `pulumi destroy` remove all data"
+)
+
+
 def calls(directory: Path, number: int) -> list[list[str]]:
     """What the programs of a node were told, when ``number`` of them have begun."""
     file = directory / "calls"
@@ -343,34 +349,26 @@ def test_a_node_is_formatted_once_and_runs_until_its_settings_change(
 
 
 @pytest.mark.parametrize(
-    ("script", "observed"),
+    ("script", "observed", "remedy"),
     [
-        ("echo one >&2; echo two >&2; echo; echo '\tat a.B' >&2; echo three >&2", "two three"),
-        ("echo said; echo", "said"),
-        ("echo out; echo err >&2", "err"),
+        ("echo one >&2; echo two >&2; echo; echo '\tat a.B' >&2; echo three >&2", "two three", ""),
+        ("echo said; echo", "said", ""),
+        ("echo out; echo err >&2", "err", ""),
+        # no reason to remove data
+        (f"echo '{FULL}' >&2", FULL, "free space on that disk, then run the same command again"),
     ],
 )
 def test_storage_that_cannot_be_formatted_is_one_clear_error(
-    tmp_path: Path, script: str, observed: str
+    tmp_path: Path, script: str, observed: str, remedy: str
 ) -> None:
     program = java(tmp_path, f"#!/bin/bash\nshopt -s xpg_echo\n{script}\nexit 1\n")
     directory = tmp_path / "node-1"
     error = raised(EarshotError, process.start, launch(directory=directory, java=program), "id")
     assert str(error) == (
-        f"broker 1: storage in {directory}/log cannot be formatted: {observed}\n"
-        "  fix: correct the property in Kafka's message; `data: "
-        "delete` and `pulumi destroy` remove all data"
+        f"broker 1: storage in {directory}/log cannot be formatted: {observed}\n  fix: "
+        + (remedy or CORRECT)
     )
     assert not (directory / "process.json").exists()
-
-
-def test_a_full_disk_is_no_reason_to_remove_data(tmp_path: Path) -> None:
-    line = "Error while writing meta.properties: java.io.IOException: No space left on device"
-    program = java(tmp_path, f"#!/bin/bash\necho '{line}' >&2\nexit 1\n")
-    with pytest.raises(EarshotError) as caught:
-        process.start(launch(directory=tmp_path / "node-1", java=program), "id")
-    assert caught.value.observed == line
-    assert caught.value.remedy == "free space on that disk, then run the same command again"
 
 
 def test_a_node_that_ended_on_a_full_disk_is_told_so_without_a_log(
@@ -418,20 +416,11 @@ def test_a_class_path_that_java_would_take_apart_is_refused_before_anything_is_t
     assert not (tmp_path / "n").exists()
 
 
-def test_last_words_leave_stack_frames_out(tmp_path: Path) -> None:
-    (tmp_path / "server.log").write_text("one\n\tat a.b.C(D.java:1)\n\ntwo\n")
-    (tmp_path / "console.log").write_text("OutOfMemoryError\n")
-    words = process.last_log_lines(tmp_path)
-    assert words.splitlines() == [
-        "  server.log: one",
-        "  server.log: two",
-        "  console.log: OutOfMemoryError",
-    ]
-
-
-def test_last_words_are_the_last_of_each_log(tmp_path: Path) -> None:
+def test_last_words_are_the_last_of_each_log_without_stack_frames(tmp_path: Path) -> None:
     assert process.last_log_lines(tmp_path) == "  (it wrote no log)"
-    (tmp_path / "server.log").write_text("".join(f"{n}\n" for n in range(20)))
+    (tmp_path / "server.log").write_text(
+        "".join(f"{n}\n\tat a.b.C(D.java:1)\n\n" for n in range(20))
+    )
     (tmp_path / "console.log").write_text("".join(f"{n}\n" for n in range(30)))
     assert process.last_log_lines(tmp_path, 1) == "  server.log: 19\n  console.log: 29"
     assert process.last_log_lines(tmp_path).splitlines() == [
