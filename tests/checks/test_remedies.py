@@ -102,26 +102,6 @@ def compose(*texts: str) -> str:
     return text if "services:" in text else f"services:\n{text}"
 
 
-# The commonest report: https://stackoverflow.com/questions/51630260
-def test_a_client_that_is_sent_to_localhost_gets_a_listener() -> None:
-    kafka = kraft(
-        "PLAINTEXT://0.0.0.0:9092,CONTROLLER://:9093",
-        "PLAINTEXT://localhost:9092",
-        BOTH_PLAINTEXT,
-        ports=ONE_PORT,
-    )
-    ui = client("kafka:9092", setting="KAFKA_CLUSTERS_0_BOOTSTRAPSERVERS")
-    assert reported(kafka, ui) == [
-        ("give clients in containers a listener of their own",
-         [("kafka: KAFKA_ADVERTISED_LISTENERS: "
-           "PLAINTEXT://localhost:9092,INTERNAL://kafka:29092"),
-          ("kafka: KAFKA_LISTENERS: "
-           "PLAINTEXT://0.0.0.0:9092,CONTROLLER://:9093,INTERNAL://0.0.0.0:29092"),
-          f"kafka: {MAP}: PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,INTERNAL:PLAINTEXT",
-          "ui: KAFKA_CLUSTERS_0_BOOTSTRAPSERVERS: kafka:29092"], True),
-    ]  # fmt: skip
-
-
 def test_a_listener_for_the_machine_has_another_name_where_one_is_taken() -> None:
     kafka = kraft(
         "EXTERNAL://0.0.0.0:9092,CONTROLLER://:9093",
