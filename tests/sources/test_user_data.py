@@ -30,6 +30,7 @@ from tests.user_data.nodes import boot, cluster, node
 FILE = "node.id=1\nadvertised.listeners=A://b1.example.com:9092\n"
 VALUES = {"node.id": "1", "advertised.listeners": "A://b1.example.com:9092"}
 HERE = f"cat > f <<'X'\n{FILE}X\n"
+SCRIPT = f"#!/bin/sh\n{HERE}"
 
 
 def config(*files: dict[str, object], **more: object) -> str:
@@ -69,20 +70,25 @@ def test_files_of_a_cloud_config(entry: dict[str, object]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "path"),
+    ("line", "path", "whole"),
     [
-        ("cat > /k/server.properties <<'EOF'", "/k/server.properties"),
-        ('cat <<"EOF" >/k/server.properties', "/k/server.properties"),
-        ("cat <<\\EOF > /k/server.properties", "/k/server.properties"),
-        ("sudo tee /k/server.properties <<EOF >/dev/null", "/k/server.properties"),
-        ("cat <<EOF > $HOME/server.properties", "$HOME/server.properties"),
-        ("cat <<-EOF 2>&1 > '/k/a b'", "/k/a b"),
-        ("kafka-server-start.sh /dev/stdin <<EOF", ""),
+        ("cat > /k/server.properties <<'EOF'", "/k/server.properties", True),
+        ('cat <<"EOF" >/k/server.properties', "/k/server.properties", True),
+        ("cat <<\\EOF > /k/server.properties", "/k/server.properties", True),
+        ("sudo tee /k/server.properties <<EOF >/dev/null", "/k/server.properties", True),
+        ("cat <<EOF > $HOME/server.properties", "$HOME/server.properties", True),
+        ("cat <<-EOF 2>&1 > '/k/a b'", "/k/a b", True),
+        ("kafka-server-start.sh /dev/stdin <<EOF", "", True),
+        ("tee '/f' <<'EOF' >> /g", "/f", True),
+        # added to what is there
+        ("tee -a /f <<'EOF'", "/f", False),
+        ("tee --append /f <<'EOF'", "/f", False),
+        ("cat >> /f <<'EOF'", "/f", False),
     ],
 )
-def test_here_documents_of_a_script(line: str, path: str) -> None:
+def test_here_documents_of_a_script(line: str, path: str, whole: bool) -> None:
     file = one(f"#!/bin/bash\nset -e\n{line}\n{FILE}EOF\nsystemctl start kafka\n")
-    assert (file.path, file.whole) == (path, True)
+    assert (file.path, file.whole) == (path, whole)
     assert file.settings.values == VALUES
 
 
@@ -236,16 +242,18 @@ def test_no_text_breaks_the_reader(text: str, head: str) -> None:
     assert speaks_of_brokers(f"{text}advertised.listeners")
 
 
-@pytest.mark.parametrize(("layers", "read"), [(7, True), (8, False)])
-def test_so_many_templates_within_each_other_are_opened(layers: int, read: bool) -> None:
-    text = "## template: jinja\n" * layers + f"#!/bin/sh\n{HERE}"
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("## template: jinja\n" * 7 + SCRIPT, True),
+        ("## template: jinja\n" * 8 + SCRIPT, False),
+        (SCRIPT.ljust(1 << 20, "\n"), True),
+        (SCRIPT.ljust((1 << 20) + 1, "\n"), False),
+    ],
+    ids=["templates within each other", "one more", "as long as may be", "longer"],
+)
+def test_so_many_templates_are_opened_and_so_much_is_read(text: str, read: bool) -> None:
     assert bool(broker_files(text)) is read
-
-
-@pytest.mark.parametrize(("spare", "read"), [(0, True), (1, False)])
-def test_as_much_as_is_read(spare: int, read: bool) -> None:
-    text = f"#!/bin/sh\n{HERE}"
-    assert bool(broker_files(text + "\n" * ((1 << 20) - len(text) + spare))) is read
 
 
 @pytest.mark.parametrize("key", ["bootcmd", "runcmd"])
@@ -253,20 +261,6 @@ def test_commands_of_a_cloud_config_are_read_line_by_line(key: str) -> None:
     document: dict[str, object] = {key: [["list"], *HERE.splitlines()]}
     assert one(config(**document)).settings.values == VALUES
     assert one(config({"path": "g", "content": FILE}, **{key: "no list"})).path == "g"
-
-
-@pytest.mark.parametrize(
-    ("line", "path", "whole"),
-    [
-        ("tee -a /f <<'X'", "/f", False),
-        ("tee --append /f <<'X'", "/f", False),
-        ("tee '/f' <<'X' >> /g", "/f", True),
-        ("cat >> /f <<'X'", "/f", False),
-    ],
-)
-def test_what_is_added_to_and_what_is_written_anew(line: str, path: str, whole: bool) -> None:
-    file = one(f"#!/bin/sh\n{line}\n{FILE}X\n")
-    assert (file.path, file.whole) == (path, whole)
 
 
 def test_several_files_stand_in_their_order() -> None:
