@@ -76,17 +76,6 @@ def test_clients_on_the_machine_need_no_rule() -> None:
     assert not any("9092 from" in rule[:9] for rule in listed(node(1, listeners))["brokers"])
 
 
-def test_every_rule_has_its_reason() -> None:
-    groups = security_groups(plan(node(1)), CLIENTS)
-    assert [rule.why for group in groups for rule in group.ingress] == [
-        "INTERNAL: traffic between brokers",
-        "INTERNAL: clients of scope internal",
-        "INTERNAL: clients of scope internal",
-        "EXTERNAL: clients of scope external",
-        "CONTROLLER: the quorum, from brokers",
-    ]
-
-
 @given(
     st.integers(1, 6),
     st.booleans(),
