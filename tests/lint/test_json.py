@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from earshot.lint.json import json
 from earshot.lint.model import FileReport, Mistake
-from tests.lint import samples
 from tests.lint.samples import ERROR, IGNORED, NOTE, WARNING, outcome
 
 
@@ -29,14 +28,3 @@ def test_the_summary_adds_up(mistakes: list[Mistake]) -> None:
     assert sum(numbers[key] for key in ("errors", "warnings", "notes", "ignored")) == len(mistakes)
     assert numbers["exit_code"] == int(ERROR in mistakes)
     assert len(document["files"][0]["mistakes"]) == len(mistakes)
-
-
-def test_every_file_is_in_one_list() -> None:
-    document = loads(json(samples.full()))
-    lists = ("files", "passed_over", "failed")
-    names = {key: [entry["file"] for entry in document[key]] for key in lists}
-    assert names == {
-        "files": ["compose.yml", "server.properties", "kafka.env", "other.env"],
-        "passed_over": [".git"],
-        "failed": ["broken.yml"],
-    }

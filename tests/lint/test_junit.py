@@ -42,11 +42,6 @@ def test_only_an_error_that_counts_fails(mistake: Mistake, tag: str) -> None:
     assert [child.tag for child in case] == [tag]
 
 
-def test_a_file_without_mistakes_is_a_case_that_passes() -> None:
-    (case,) = cases()
-    assert case.attrib["name"] == "Compose file: no mistake" and len(case) == 0
-
-
 def test_a_message_is_one_line() -> None:
     (case,) = cases(Mistake(samples.finding(observed="one\n  two"), ERROR.place))
     message = case[0].attrib["message"]
