@@ -46,11 +46,33 @@ def evidence(
     return gather(plan(KEY[2], *others), ResolverPolicy(), "aws", declared, asked)[KEY]
 
 
-def test_what_resolves_is_live_and_outweighs_a_declaration() -> None:
-    found = evidence(("203.0.113.7",), DECLARED)
-    assert found.kind is EvidenceKind.LIVE
-    assert found.addresses == ("203.0.113.7",)
-    assert found.why == "looked up just now at 192.0.2.53"
+SILENCE = "192.0.2.53 did not answer for any name"
+
+
+@pytest.mark.parametrize(("answer", "declared", "others", "kind", "addresses", "why"), [
+    (("203.0.113.7",), DECLARED, {}, EvidenceKind.LIVE, ("203.0.113.7",),
+     "looked up just now at 192.0.2.53"),
+    (Diagnosis.NXDOMAIN, DECLARED, {}, EvidenceKind.NONE, (), "192.0.2.53 does not resolve it"),
+    (Diagnosis.TIMEOUT, DECLARED, {}, EvidenceKind.DECLARED, ("203.0.113.1",),
+     f"record kafka-1 in zone Z1; not looked up: {SILENCE}"),
+    # a resolver that answers for other names can be reached
+    (Diagnosis.TIMEOUT, DECLARED, {"other": ("203.0.113.2",)}, EvidenceKind.NONE, (),
+     "192.0.2.53 does not resolve it"),
+    (Diagnosis.TIMEOUT, None, {}, EvidenceKind.NONE, (),
+     f"{SILENCE}, and nothing declares the name"),
+])  # fmt: skip
+def test_a_declaration_counts_where_its_resolver_cannot_be_reached_and_there_alone(
+    answer: tuple[str, ...] | Diagnosis,
+    declared: dict[EvidenceKey, Declaration] | None,
+    others: dict[str, tuple[str, ...] | Diagnosis],
+    kind: EvidenceKind,
+    addresses: tuple[str, ...],
+    why: str,
+) -> None:
+    found = evidence(answer, declared, **others)
+    assert (found.kind, found.addresses, found.why) == (kind, addresses, why)
+    if answer is Diagnosis.NXDOMAIN:
+        assert found.lookup is not None and found.lookup.diagnosis is answer
 
 
 @pytest.mark.parametrize("host", ["kafka.example.invalid", "KAFKA.Invalid"])
@@ -94,38 +116,11 @@ def test_a_name_for_another_network_is_declared_whatever_answers_here() -> None:
         )
 
 
-def test_a_resolver_that_answers_and_does_not_know_the_name_outweighs_a_declaration() -> None:
-    found = evidence(Diagnosis.NXDOMAIN, DECLARED)
-    assert found.kind is EvidenceKind.NONE
-    assert found.lookup is not None and found.lookup.diagnosis is Diagnosis.NXDOMAIN
-    assert found.addresses == ()
-
-
-def test_a_declaration_suffices_where_the_resolver_cannot_be_reached() -> None:
-    found = evidence(Diagnosis.TIMEOUT, DECLARED)
-    assert found.kind is EvidenceKind.DECLARED
-    assert found.addresses == ("203.0.113.1",)
-    assert found.why == (
-        "record kafka-1 in zone Z1; not looked up: 192.0.2.53 did not answer for any name"
-    )
-
-
-def test_a_resolver_that_answers_for_other_names_can_be_reached() -> None:
-    found = evidence(Diagnosis.TIMEOUT, DECLARED, other=("203.0.113.2",))
-    assert found.kind is EvidenceKind.NONE
-
-
 def test_an_address_among_the_hosts_does_not_make_a_resolver_reachable() -> None:
     asked = TableAsked({"192.0.2.53": {KEY[2]: Diagnosis.TIMEOUT}}, ("192.0.2.53",))
     found = gather(plan(KEY[2], "203.0.113.2"), ResolverPolicy(), "aws", DECLARED, asked)
     assert found[KEY].kind is EvidenceKind.DECLARED
     assert found["EXTERNAL", Scope.EXTERNAL, "203.0.113.2"].kind is EvidenceKind.LIVE
-
-
-def test_silence_without_a_declaration_is_no_evidence() -> None:
-    found = evidence(Diagnosis.TIMEOUT)
-    assert found.kind is EvidenceKind.NONE
-    assert found.why == "192.0.2.53 did not answer for any name, and nothing declares the name"
 
 
 def test_without_a_resolver_only_a_declaration_counts() -> None:
@@ -214,8 +209,6 @@ def test_a_search_domain_of_this_machine_is_no_evidence_for_others() -> None:
         "kafka.vpn.example does resolve, but only this machine is known to append vpn.example"
     )
     assert split({}, {}, "kafka", ("a.example",)).hint == ""
-    # a name with dots is whole
-    assert split({}, {"a.b.vpn.example": ("10.8.0.7",)}, "a.b", ("vpn.example",)).hint == ""
 
 
 def test_search_domains_say_nothing_of_servers_that_were_given() -> None:
