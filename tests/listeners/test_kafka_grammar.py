@@ -195,9 +195,3 @@ def test_any_text_is_read_or_refused_entry_by_entry(text: str) -> None:
         for item in items:
             if isinstance(item, Bad):
                 assert item.error.observed and item.error.line
-
-
-def test_what_stands_before_a_host_is_not_shown() -> None:
-    (found,) = read_listeners("X://me:secret@kafka:9094")
-    assert isinstance(found, Bad)
-    assert found.error.object == "listener entry 'X://***@kafka:9094'"

@@ -1,6 +1,7 @@
 """The broker that an address reaches, by the client's place."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -66,17 +67,55 @@ def test_a_port_on_one_loopback_is_not_on_the_other(published: str, address: str
     assert way(deployment_of(APP, kafka), HOST, address) == end
 
 
-@pytest.mark.parametrize(
-    ("bind", "address", "end"),
-    [
+def app_with(**options: Any) -> Deployment:
+    """A client on the broker's network, with these ``options``."""
+    return deployment_of(replace(APP, **options))
+
+
+OTHER_NETWORK = app_with(networks=(JoinedNetwork("front", ("app",)),))
+ON_HOST = deployment_of(Container("app", network_mode="host"))
+PROXY = Container("proxy", networks=APP.networks, published=(PublishedPort(9092, 8080),))
+PROXIED = deployment_of(APP, KAFKA, proxy=PROXY)
+UNKNOWN_LISTENERS = Deployment({"app": APP, "kafka": KAFKA}, (broker("kafka", KAFKA),))
+LINKED = deployment_of(replace(APP, links={"linked": "kafka"}), other=APP)
+
+
+@pytest.mark.parametrize(("model", "place", "address", "end"), [
+    # a listener on one loopback is not on the other
+    *((deployment_of(APP, KAFKA, bind), "kafka", address, end) for bind, address, end in (
         ("127.0.0.1:9092", "localhost:9092", "kafka L0"),
         ("127.0.0.1:9092", "[::1]:9092", "the client itself"),
         ("::1:9092", "localhost:9092", "kafka L0"),
         ("::1:9092", "127.0.0.1:9092", "the client itself"),
-    ],
-)
-def test_a_listener_on_one_loopback_is_not_on_the_other(bind: str, address: str, end: str) -> None:
-    assert way(deployment_of(APP, KAFKA, bind), "kafka", address) == end
+    )),
+    (OTHER_NETWORK, "app", "kafka:9092", "no such name"),
+    # an unknown name may be one that is not described
+    (app_with(open_networks=True), "app", "other:9092", "unknown"),
+    (app_with(unknown=("extends",)), "app", "other:9092", "unknown"),
+    (app_with(), "app", "other:9092", "no such name"),
+    # a container's own hosts file comes first
+    *((app_with(extra_hosts={"kafka.test": to}), "app", "Kafka.test:29092", end) for to, end in (
+        ("127.0.0.1", "the client itself"),
+        ("host-gateway", "kafka L0"),
+        ("172.30.0.2", "nothing listens"),
+        ("192.0.2.7", "unknown"),
+    )),
+    # on the host's network a client is where the machine is
+    (ON_HOST, "app", "localhost:29092", "kafka L0"),
+    (ON_HOST, "app", "kafka:9092", "no such name"),
+    (ON_HOST, "app", "machine:9092", "unknown"),
+    # who is behind a container that is no broker is not known
+    (PROXIED, "app", "proxy:9092", "unknown"),
+    (PROXIED, HOST, "localhost:8080", "unknown"),
+    # a broker whose listeners are not known may listen anywhere
+    (UNKNOWN_LISTENERS, "app", "kafka:1", "unknown"),
+    (UNKNOWN_LISTENERS, HOST, "localhost:29092", "unknown"),
+    # a link is a name for one container
+    (LINKED, "app", "linked:9092", "kafka L0"),
+    (LINKED, "other", "linked:9092", "no such name"),
+])  # fmt: skip
+def test_where_an_address_leads(model: Deployment, place: str, address: str, end: str) -> None:
+    assert way(model, place, address) == end
 
 
 @pytest.mark.parametrize(
@@ -124,23 +163,6 @@ def test_names_are_those_of_a_network_that_both_are_on() -> None:
     assert way(model, "kafka", "outer:9092") == "kafka L0"
 
 
-def test_no_network_in_common_is_no_name() -> None:
-    front = Container("app", networks=(JoinedNetwork("front", ("app",)),))
-    assert way(deployment_of(front), "app", "kafka:9092") == "no such name"
-
-
-@pytest.mark.parametrize(
-    ("app", "end"),
-    [
-        (Container("app", networks=APP.networks, open_networks=True), "unknown"),
-        (Container("app", networks=APP.networks, unknown=("extends",)), "unknown"),
-        (APP, "no such name"),
-    ],
-)
-def test_an_unknown_name_may_be_one_that_is_not_described(app: Container, end: str) -> None:
-    assert way(deployment_of(app), "app", "other:9092") == end
-
-
 @pytest.mark.parametrize("mode", ["service:other", "service:app", "container:elsewhere"])
 def test_the_network_of_a_container_elsewhere_is_not_known(mode: str) -> None:
     model = deployment_of(Container("app", network_mode=mode))
@@ -156,13 +178,6 @@ def test_who_shares_a_network_is_where_its_owner_is(mode: str) -> None:
     assert way(model, "app", "localhost:9092").startswith("kafka ")
 
 
-def test_on_the_host_network_a_client_is_where_the_machine_is() -> None:
-    model = deployment_of(Container("app", network_mode="host"))
-    assert way(model, "app", "localhost:29092") == "kafka L0"
-    assert way(model, "app", "kafka:9092") == "no such name"
-    assert way(model, "app", "machine:9092") == "unknown"
-
-
 @pytest.mark.parametrize(("place", "host"), [(HOST, "localhost"), ("app", "host-gateway")])
 def test_a_broker_on_the_host_network_has_the_machines_ports(place: str, host: str) -> None:
     model = deployment_of(APP, Container("kafka", network_mode="host"))
@@ -170,20 +185,6 @@ def test_a_broker_on_the_host_network_has_the_machines_ports(place: str, host: s
     loopback = "kafka L1" if place == HOST else "nothing listens"
     assert way(model, place, f"{host}:9999") == loopback
     assert way(model, place, f"{host}:1") == "unknown"
-
-
-@pytest.mark.parametrize(
-    ("to", "end"),
-    [
-        ("127.0.0.1", "the client itself"),
-        ("host-gateway", "kafka L0"),
-        ("172.30.0.2", "nothing listens"),
-        ("192.0.2.7", "unknown"),
-    ],
-)
-def test_a_container_s_own_hosts_file_comes_first(to: str, end: str) -> None:
-    app = Container("app", networks=APP.networks, extra_hosts={"kafka.test": to})
-    assert way(deployment_of(app), "app", "Kafka.test:29092") == end
 
 
 def test_a_published_port_leads_to_a_port_of_its_container() -> None:
@@ -196,19 +197,6 @@ def test_a_published_port_leads_to_a_port_of_its_container() -> None:
     model = deployment_of(APP, Container("kafka", published=ports))
     ends = [way(model, HOST, f"localhost:{port}") for port in (1, 2, 3, 4)]
     assert ends == ["kafka L0", "nothing listens", "unknown", "nothing listens"]
-
-
-def test_who_is_behind_a_container_that_is_no_broker_is_not_known() -> None:
-    proxy = Container("proxy", networks=APP.networks, published=(PublishedPort(9092, 8080),))
-    model = deployment_of(APP, KAFKA, proxy=proxy)
-    assert way(model, "app", "proxy:9092") == "unknown"
-    assert way(model, HOST, "localhost:8080") == "unknown"
-
-
-def test_a_broker_whose_listeners_are_not_known_may_listen_anywhere() -> None:
-    model = Deployment({"app": APP, "kafka": KAFKA}, (broker("kafka", KAFKA),))
-    assert way(model, "app", "kafka:1") == "unknown"
-    assert way(model, HOST, "localhost:29092") == "unknown"
 
 
 def test_of_two_that_have_one_name_the_one_that_listens_counts() -> None:
@@ -318,13 +306,6 @@ def test_of_several_networks_the_outer_one_is_asked_first_and_then_by_name() -> 
     mixed = Container("app", networks=(JoinedNetwork("b", is_named=False), JoinedNetwork("a")))
     containers |= {"app": mixed}
     assert way(Deployment(containers, brokers), "app", "kafka:9092") == "unknown"
-
-
-def test_a_link_is_a_name_for_one_container() -> None:
-    app_with_link = replace(APP, links={"linked": "kafka"})
-    model = deployment_of(app_with_link, other=APP)
-    assert way(model, "app", "linked:9092") == "kafka L0"
-    assert way(model, "other", "linked:9092") == "no such name"
 
 
 @pytest.mark.parametrize(

@@ -78,10 +78,7 @@ def test_a_port_of_two_listeners_decides_nothing() -> None:
 @given(st.permutations(["A", "A", "A", "B", "B"]))
 def test_the_majority_names_the_cluster(ids: list[str]) -> None:
     assert majority_cluster(answer("x:1", "h:1", cluster=id) for id in ids) == "A"
-
-
-def test_no_answers_no_cluster() -> None:
-    assert majority_cluster([]) == ""
+    assert majority_cluster([]) == "", "no answers, no cluster"
 
 
 def test_unexpected_brokers() -> None:
