@@ -17,22 +17,6 @@ from toolchain.paths import ROOT
 
 EXAMPLES = ("tests/rules/examples", "tests/adopt/files")
 MANIFESTS = "tests/kubernetes/cases"
-STRIMZI = """
-apiVersion: kafka.strimzi.io/v1
-kind: Kafka
-metadata: {name: events}
-spec:
-  kafka:
-    listeners:
-      - {name: plain, port: 9092, type: internal, tls: false}
-      - name: outside
-        port: 9094
-        type: nodeport
-        tls: true
-        configuration:
-          bootstrap: {nodePort: 32100}
-          brokers: [{broker: 0, advertisedHost: kafka.example.org, advertisedPort: 443}]
-"""
 SUFFIXES = (".yml", ".yaml", ".properties", ".env")
 LINES = ("  <<: *a", "- &a [*a]", "x: &a {b: *a}", "\t- x", "---", "...", "services:",
          "kind: Kafka", "environment: [KAFKA_LISTENERS]", "ports: [9092-9090:1]",
@@ -90,6 +74,7 @@ def _others() -> tuple[tuple[str, str], ...]:
     """Names and texts of the other kinds of files."""
     from tests.checks.test_kubernetes import SERVICE, broker, client
     from tests.lint import test_ci_files as ci
+    from tests.lint import test_manifests as manifests
     from tests.lint import test_script_files as scripts
     from tests.lint import test_task_files as tasks
     from tests.lint import test_terraform_files as terraform
@@ -97,7 +82,7 @@ def _others() -> tuple[tuple[str, str], ...]:
     started = scripts.broker("kafka:9092", "--network net") + scripts.ui("--network net")
     module = terraform.broker("localhost:9092") + terraform.instance("kafka:9092")
     module += terraform.task("kafka:9092") + terraform.properties("${var.host}:9092")
-    manifests = sorted((ROOT / MANIFESTS).glob("*.yaml"))
+    cases = sorted((ROOT / MANIFESTS).glob("*.yaml"))
     return (
         ("main.tf", module + terraform.ui("kafka:9092")),
         ("main.tf", terraform.NETWORK + terraform.MAP),
@@ -111,8 +96,8 @@ def _others() -> tuple[tuple[str, str], ...]:
         ("start.sh", f"#!/bin/bash\n{scripts.NETWORK}{started}"),
         ("Makefile", "up:\n" + textwrap.indent(started, "\t")),
         ("kafka.yaml", "---\n".join((broker(), SERVICE, client("kafka:9092")))),
-        ("kafka.yaml", STRIMZI),
-        *(("kafka.yaml", file.read_text()) for file in manifests),
+        ("kafka.yaml", manifests.STRIMZI),
+        *(("kafka.yaml", file.read_text()) for file in cases),
     )
 
 
