@@ -31,6 +31,15 @@ from earshot.yaml_reading.document import repeated_keys
 from earshot.yaml_reading.tags import Keys
 
 NOT_COMPOSE = ("is not a Compose file",)
+_OTHER_KINDS = (
+    ("is a CloudFormation template, which is not read", r"^[\"']?AWSTemplateFormatVersion\b"),
+    (
+        "has tasks of Ansible, which are not read: check the files that they write",
+        r"^(?:-|[ \t])[ \t]+(?:hosts|tasks)[ \t]*:|\b(?:ansible\.builtin|community\.docker)\.",
+    ),
+)
+"""Other kinds of YAML files, each with a pattern of its signs."""
+_HELM_VALUES = re.compile(r"values[\w.-]*\.ya?ml", re.IGNORECASE)
 _MENTIONS_BROKER = re.compile("kafka|redpanda", re.IGNORECASE)
 _REDPANDA_KEY = re.compile(r"^\ufeff?redpanda:", re.MULTILINE)
 
@@ -212,7 +221,11 @@ def _report_without_compose(text: str, file_name: str) -> FileReport:
         from earshot.lint import other_files
 
         return other_files.redpanda(text, file_name)
-    return FileReport(file_name, "", unchecked=NOT_COMPOSE)
+    if _HELM_VALUES.fullmatch(Path(file_name).name):
+        reason = "has values of a Helm chart: check what it renders (`helm template`)"
+        return FileReport(file_name, "", unchecked=(reason,))
+    kinds = (kind for kind, sign in _OTHER_KINDS if re.search(sign, text, re.MULTILINE))
+    return FileReport(file_name, "", unchecked=(next(kinds, NOT_COMPOSE[0]),))
 
 
 def _not_included(compose: Compose) -> list[str]:

@@ -245,6 +245,15 @@ UNREAD_LINE = NO_VARIABLES.format("1 is no assignment")
     ("compose.yml", "redpanda: {kafka_api: [{address: 0.0.0.0}]}",
      ("advertises no address (advertised_kafka_api): flags or a Compose file may")),
     ("compose.yml", "- kafka", "is not a Compose file"),
+    ("values-prod.yaml", "kafka: {listeners: {}}",
+     "has values of a Helm chart: check what it renders (`helm template`)"),
+    ("stack.yaml", "AWSTemplateFormatVersion: 2010-09-09\nResources: {kafka: !Ref a}\n",
+     "is a CloudFormation template, which is not read"),
+    *((name, text, "has tasks of Ansible, which are not read: check the files that they write")
+      for name, text in (
+          ("kafka.yml", "- hosts: kafka\n  roles: [kafka]\n"),
+          ("kafka.yml", "- name: kafka\n  community.docker.docker_container: {name: kafka}\n"),
+      )),
     ("compose.yml", "kafka: !Ref a\nx: !GetAtt b.c\n", "is not a Compose file"),
     ("compose.yml", "kafka: !vault |\n  $ANSIBLE_VAULT\n", "is not a Compose file"),
     ("compose.yml", "kafka:\n  <<: !include common.yaml\n", "is not a Compose file"),
