@@ -56,7 +56,7 @@ def validator_instance_image(engine: Engine) -> str:
 
 
 @pytest.fixture(scope="module")
-def with_empty_stack(box: CloudBox, docker_engine: Engine) -> CloudBox:
+def validator_box(box: CloudBox, docker_engine: Engine) -> CloudBox:
     """A box whose validator boots an image with Python."""
     box.images["test-validator"] = validator_instance_image(docker_engine)
     return box
