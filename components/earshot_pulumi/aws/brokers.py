@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import pulumi
+from pulumi.runtime import is_dry_run
 
 from earshot.config.aws import AwsSpec
 from earshot.listeners.model import Node
@@ -62,7 +63,7 @@ class AwsBrokers(Brokers):
         run's. The nodes ``down`` come first, so that no other node changes before they serve."""
         super().__init__("aws:AwsCluster", at, spec, records)
         name = self.stack
-        self._leaving = leaving
+        self._leaving, self._down = leaving, frozenset(down)
         self._remembered = remembered or LastRun()
         self._settings = at.aws.to_props()
         check_region(spec.region, self)
@@ -178,8 +179,11 @@ class AwsBrokers(Brokers):
         nodes = deployed(self.stack, spec, remembered.nodes) if are_in_turn else []
 
         def granted(node: InstanceNode, wanted_inputs: pulumi.Output[Any]) -> pulumi.Output[Any]:
-            other_nodes = [asdict(other) for other in nodes if other.node != node.id]
-            is_new = len(other_nodes) == len(nodes)
+            is_new = all(other.node != node.id for other in nodes)
+            earlier = self._earlier_down(node.id) if is_dry_run() else set()
+            other_nodes = [
+                asdict(other) for other in nodes if other.node not in {node.id, *earlier}
+            ]
             return AwsTurn(
                 f"{self.stack}-{node.name}",
                 {
@@ -196,6 +200,10 @@ class AwsBrokers(Brokers):
             ).granted
 
         return granted
+
+    def _earlier_down(self, id: int) -> set[int]:
+        """The nodes that are down and change before the node ``id``, which waits for them."""
+        return {down for down in self._down if id not in self._down or down < id}
 
     def _shared_targets(self, ids: Iterable[int]) -> dict[str, object]:
         """The input `shared_targets` for the nodes ``ids``; empty without a balancer."""

@@ -49,6 +49,11 @@ def deploy(at: ClusterContext, spec: AwsSpec) -> Properties:
     if not remembered.served and remembered.nodes and not down:
         # the update that created the nodes was interrupted before it saw them in sync
         remembered = replace(remembered, served=True)
+    # the turns refuse a change while more are down
+    if remembered.served and spec.in_turn and len(down) == 1:
+        ((id, reason),) = down.items()
+        text = f"node {id} is down: {reason}. It comes first, and the others wait until it serves"
+        pulumi.log.warn(text)
     if recorded.proved:
         check_attached(name, state_resources, client(at.aws, spec.region, "ec2"))
     root = state / "kafka"

@@ -203,6 +203,29 @@ def test_a_node_that_is_down_is_brought_back_before_another_one_changes() -> Non
         assert engine.before(wait, later)
 
 
+@pytest.mark.parametrize(
+    ("down", "others"),
+    [
+        ({3}, {1: [2], 2: [1], 3: [1, 2]}),
+        ({1, 3}, {1: [2, 3], 2: [], 3: [2]}),
+    ],
+)
+def test_a_preview_asks_no_node_that_the_update_waits_for_before(
+    down: set[int], others: dict[int, list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes = frozenset({"broker-1", "broker-2", "broker-3"})
+    remembered = LastRun(nodes=nodes, served=True)
+    for is_preview in (False, True):
+        monkeypatch.setattr("earshot_pulumi.aws.brokers.is_dry_run", lambda it=is_preview: it)
+        engine = registered(read_aws(brokers=3), remembered=remembered, down=down)
+        turns = engine.of(aws.TURN)
+        asked = {
+            id: [other["node"] for other in turns[f"mine-broker-{id}"].inputs["others"]]
+            for id in (1, 2, 3)
+        }
+        assert asked == (others if is_preview else {1: [2, 3], 2: [1, 3], 3: [1, 2]})
+
+
 def test_a_gate_that_is_off_is_said_to_be() -> None:
     engine = registered(read_aws(gate="off"))
     assert not engine.of(PROVIDER_TYPE)
