@@ -14,9 +14,9 @@ from earshot.lint.containers import Containers
 from earshot.lint.model import FileOptions, FileReport, Mistake, Place, together
 from earshot.lint.places import in_command
 from earshot.rules import kl014_image
+from earshot.sources.alternatives import with_alternatives
 from earshot.sources.bootstraps import bootstraps_alone
 from earshot.sources.compose import is_compose
-from earshot.sources.container import with_alternatives
 from earshot.sources.docker_run import Started, started_containers
 from earshot.sources.files import beside
 from earshot.sources.recipes import in_shell_form, targets

@@ -4,8 +4,7 @@ The container is any `docker.Container` or Compose service.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from functools import partial
 
 from earshot.facts.cluster import ClusterFacts
@@ -60,27 +59,3 @@ def listeners_in(
     scopes_by_name = noted_scopes(container.env.get("EARSHOT_SCOPES", "")) | dict(declared or {})
     audience_of = partial(audience, container=container, values=values)
     return parsed_listeners(values, audience_of, container.name, scopes_by_name=scopes_by_name)
-
-
-def with_alternatives(containers: Sequence[Container], groups: Sequence[str]) -> list[Container]:
-    """``containers``, each of which is started with others of its group only, or always if the
-    group is empty. Those of two groups that need one name or one port of the machine are
-    alternatives, and get the profile of their group."""
-    pairs = list(zip(groups, containers, strict=True))
-    return [
-        replace(container, profiles=(group,))
-        if group
-        and any(
-            other_group not in ("", group) and _exclude(container, other)
-            for other_group, other in pairs
-        )
-        else container
-        for group, container in pairs
-    ]
-
-
-def _exclude(first: Container, second: Container) -> bool:
-    """Whether one machine cannot run both."""
-    return first.name == second.name or any(
-        port.excludes(other) for port in first.published for other in second.published
-    )

@@ -27,8 +27,8 @@ Read = Callable[[str], str]
 _PROGRAMS = frozenset({"docker", "podman", "nerdctl"})
 _COMPOSE = frozenset({"docker-compose", "podman-compose"})
 _OF_OTHER_HOSTS = ("-H", "--host", "-c", "--context", "--url", "--remote", "--connection")
-_OWN_ENGINES = ("unix:", "npipe:", "default")
-"""Beginnings of what these options name if the engine is that of the machine."""
+_OWN_ENGINE = re.compile(r"(?:unix|npipe):.*|default")
+"""What these options name if the engine is that of the machine."""
 _WITH_VALUE = frozenset(
     {"-l", "--log-level", "--config", "--tlscacert", "--tlscert", "--tlskey", "-n", "--namespace",
      "-a", "--address", "--root", "--runroot", "--storage-driver", "--storage-opt",
@@ -185,7 +185,7 @@ def _subcommand(command: Command) -> list[str]:
         name, sign, value = option.partition("=")
         if not sign and name in _WITH_VALUE:
             value = words.pop(0) if words else ""
-        if option.startswith(_OF_OTHER_HOSTS) and not value.startswith(_OWN_ENGINES):
+        if option.startswith(_OF_OTHER_HOSTS) and not _OWN_ENGINE.fullmatch(value):
             return []
     return words
 

@@ -1,8 +1,8 @@
 """Blocks and values of Terraform's language (HCL), as far as their text shows them.
 
 A value that needs a function (other than `tostring` and `jsonencode`), a condition or arithmetic is
-unknown (None). A part of a text that is
-not known stays as `${NAME}`. Source: https://developer.hashicorp.com/terraform/language/syntax and
+unknown (None). An unknown part of a text stays as `${NAME}`. Sources:
+https://developer.hashicorp.com/terraform/language/syntax and
 https://github.com/hashicorp/hcl/blob/main/hclsyntax/spec.md.
 """
 

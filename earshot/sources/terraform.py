@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from earshot.listeners.placeholders import is_known
-from earshot.sources.container import with_alternatives
+from earshot.sources.alternatives import with_alternatives
 from earshot.sources.docker_container import read_service
 from earshot.sources.docker_run import link_of
 from earshot.sources.hcl import Block, Expression, Value, evaluate, read_blocks, shown

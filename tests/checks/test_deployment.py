@@ -141,7 +141,7 @@ ADVERTISED = "KAFKA_ADVERTISED_LISTENERS"
        f"KAFKA_LISTENERS and {ADVERTISED}, which replace it", f"take {name} away")
       for name, others in (
         *((name, {}) for name in REPLACED),
-        ("KAFKA_ADVERTISED_HOST", {"KAFKA_PORT": "1"}),  # the first refusal alone is told
+        ("KAFKA_ADVERTISED_HOST", {"KAFKA_PORT": "1"}),  # only the first refusal is reported
       )),
 ])  # fmt: skip
 def test_what_an_image_refuses(

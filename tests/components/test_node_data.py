@@ -29,7 +29,7 @@ RAISED = record(27) + b"more" + record(29)
     ({FORMATTED: record(25), LOG: RAISED}, 29),
     ({FORMATTED: record(25), SNAPSHOT: RAISED}, 29),
     ({FORMATTED: record(10)}, 10),  # no end of a line
-    # one that was taken away is told as one below zero
+    # a level that was removed is stored as a negative number
     ({FORMATTED: record(0).replace(b"\x00\x00\x00", b"\xff\xff\x00")}, -1),
 ])  # fmt: skip
 def test_the_level_in_the_data(log_dir: Path, files: dict[str, bytes], level: int | None) -> None:

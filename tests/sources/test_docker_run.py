@@ -71,7 +71,7 @@ def test_options_before_the_subcommand_are_skipped(option: str) -> None:
     assert container.service.container.open_networks is False
 
 
-@pytest.mark.parametrize("option", ["-H ssh://other", "--context other"])
+@pytest.mark.parametrize("option", ["-H ssh://other", "--context other", "--context default-eu"])
 def test_containers_on_another_host_are_left_out(option: str) -> None:
     assert started(f"docker {option} run --name k kafka").containers == ()
 
