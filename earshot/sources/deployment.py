@@ -1,8 +1,9 @@
 """Services as a deployment of brokers with listeners, and clients."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from earshot.facts.settings import KafkaSettings, Unreadable
 from earshot.listeners.address import Address, why_unusable
@@ -28,7 +29,9 @@ from earshot.sources.service import (
     leaves_unset_listeners_out,
 )
 from earshot.topology.broker import Broker, Endpoint
+from earshot.topology.container import Container
 from earshot.topology.model import Deployment
+from earshot.topology.names import Names
 
 _ADVERTISED = re.compile(r"://([^,:\s]+):([0-9]{1,5})(?![^,\s])", re.ASCII)
 """An address in a list of listeners; the host may be a variable."""
@@ -54,13 +57,27 @@ def deployment(services: Sequence[Service]) -> Deployment:
         *(redpanda_broker(service, services) for service in redpanda_among(services)),
     )
     names = [broker.service for broker in brokers]
+    containers = {service.name: service.container for service in services}
     return Deployment(
         own={name: at for service in services for name, at in service.names_of_machine.items()},
-        containers={service.name: service.container for service in services},
-        brokers=brokers,
+        containers=containers,
+        brokers=tuple(_with_ports_of_networks(brokers, containers)),
         bootstraps=tuple(bootstraps(services, names, ports_of(brokers))),
         health_checks=tuple(health_checks(services, names)),
     )
+
+
+def _with_ports_of_networks(
+    brokers: Iterable[Broker], containers: Mapping[str, Container]
+) -> Iterator[Broker]:
+    """``brokers`` with the published ports of the container whose network each uses, as a pod's."""
+    names = Names(containers)
+    for broker in brokers:
+        owner = names.owner(broker.service)
+        published = containers[owner].published
+        is_own = owner == broker.service
+        container = broker.container if is_own else replace(broker.container, published=published)
+        yield replace(broker, container=container)
 
 
 def broker_of(service: Service) -> Broker:

@@ -266,10 +266,7 @@ class PublishedListener:
 
 
 def published_listeners(deployment: Deployment, broker: Broker) -> Iterator[PublishedListener]:
-    """The listeners of ``broker`` with a known advertised address, or a known port of one.
-
-    Ports are published by the container whose network the broker uses, as a pod's are.
-    """
+    """The listeners of ``broker`` with a known advertised address, or a known port of one."""
     owner = deployment.names.owner(broker.service)
     for endpoint in broker.for_clients:
         if endpoint.advertised is not None:
@@ -278,6 +275,6 @@ def published_listeners(deployment: Deployment, broker: Broker) -> Iterator[Publ
             trace = Trace(endpoint.template, (), Unknown(f"which host {endpoint.template} has"))
         else:
             continue
-        ports = deployment.containers[owner].published_at(endpoint.bind.port)
+        ports = broker.container.published_at(endpoint.bind.port)
         hops = deployment.through(owner, ports[0]) if ports else ()
         yield PublishedListener(broker, endpoint, ports, hops, trace)
