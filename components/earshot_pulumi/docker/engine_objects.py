@@ -341,11 +341,16 @@ def _taken_ports(target: TargetStack, objects: EngineObjects) -> Iterator[str]:
                 is_this_node = is_own and holder.node == id
                 if clashing_port is None or holder.host != target.host_of(id) or is_this_node:
                     continue
-                node_text = f", node {holder.node} of this stack" if is_own else ""
+                ending = (
+                    f", node {holder.node} of this stack. Choose a `port` (or `published`) "
+                    "with which no node gets a port that another one has now"
+                    if is_own
+                    else ". Free the port, or choose another `port` (or `published`) for the "
+                    "listener"
+                )
                 yield (
                     f"port {port.host_port} of Docker host {holder.host}, for node {id}, is taken "
-                    f"by container {holder.name}{node_text}. Free the port, or choose another "
-                    "`port` (or `published`) for the listener"
+                    f"by container {holder.name}{ending}"
                 )
 
 

@@ -267,19 +267,20 @@ def _port_problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
             holders = [socket for socket in listening if sockets.clash(bind_address, socket.bound)]
             for socket in holders:
                 holder_id = _node_of(socket.pid, directories)
-                if holder_id != node.id:
-                    settings_path = settings_of(socket.pid)
+                if holder_id == node.id:
+                    continue
+                subject = f"listener {listener.name} of node {node.id}: {socket}"
+                if holder_id:
                     yield (
-                        f"listener {listener.name} of node {node.id}: {socket}"
-                        + (
-                            f" (Kafka with {settings_path})"
-                            if settings_path and not holder_id
-                            else ""
-                        )
-                        + (f", which is node {holder_id} of this cluster" if holder_id else "")
-                        + f". {remedy}"
+                        f"{subject}, which is node {holder_id} of this cluster. Choose a `port` "
+                        f"for {listener.name} with which no node gets a port that another one has "
+                        "now"
                     )
-                    break
+                else:
+                    settings_path = settings_of(socket.pid)
+                    settings = f" (Kafka with {settings_path})" if settings_path else ""
+                    yield f"{subject}{settings}. {remedy}"
+                break
             if not holders and (holder := sockets.kept(bind_address)):
                 yield _reserved(f"listener {listener.name} of node {node.id}", holder, remedy)
 

@@ -138,7 +138,7 @@ def test_brokers_do_not_swap_ports_while_both_run() -> None:
     first, second = (before.containers[id].ports[0] for id in (1, 2))
     both = container(before, 2, ports=(first, second))
     (message,) = problems(before, EngineObjects((both,)))
-    assert "for node 1, is taken by container kafka-2, node 2 of this stack. Free" in message
+    assert "for node 1, is taken by container kafka-2, node 2 of this stack. Choose" in message
 
 
 def test_controllers_do_not_move_while_they_run() -> None:

@@ -297,8 +297,8 @@ def test_a_node_that_holds_a_port_blocks_only_others(
         messages = problems(tmp_path, planned())
     blocking = (
         f"listener EXTERNAL of node 1: port {PORTS['EXTERNAL']} is in use by pid {child.pid} "
-        f"({name}), which is node {id} of this cluster. Free the port, "
-        "or choose another `port` for EXTERNAL"
+        f"({name}), which is node {id} of this cluster. Choose a `port` for "
+        "EXTERNAL with which no node gets a port that another one has now"
     )
     assert messages == ([] if id == 1 else [blocking])
 
