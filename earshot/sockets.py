@@ -37,7 +37,7 @@ class Bound:
 
 
 @dataclass(frozen=True)
-class Listening:
+class ListeningSocket:
     """A listening socket, and its process, if visible."""
 
     bound: Bound
@@ -51,7 +51,7 @@ class Listening:
 
 
 @dataclass(frozen=True)
-class Connected:
+class ClientConnection:
     """A connection from a client to a port of this machine."""
 
     port: int
@@ -103,13 +103,13 @@ def of_java(host: str, port: int) -> Bound:
     return Bound(host, port)
 
 
-def listening() -> list[Listening]:
+def listening() -> list[ListeningSocket]:
     """The listening TCP sockets of this machine, in the network namespace of this process.
 
     On macOS, which shows only a user's own processes, it is the sockets of those.
     """
     return [
-        Listening(Bound(connection.laddr.ip, connection.laddr.port), pid, _name(pid))
+        ListeningSocket(Bound(connection.laddr.ip, connection.laddr.port), pid, _name(pid))
         for connection, pid in _connections()
         if connection.status == psutil.CONN_LISTEN and connection.laddr
     ]
@@ -165,7 +165,7 @@ def kept(bound: Bound) -> Holder | None:
     return Holder(f"port {bound.port} is in use by a socket that does not listen")
 
 
-def connected(holder: int, ports: Collection[int]) -> list[Connected]:
+def connected(holder: int, ports: Collection[int]) -> list[ClientConnection]:
     """The connections to ``ports`` that the process ``holder`` of this machine has accepted."""
     ends = {}
     accepted = []
@@ -177,7 +177,7 @@ def connected(holder: int, ports: Collection[int]) -> list[Connected]:
         if pid == holder and own[1] in ports:
             accepted.append((own, peer))
     return [
-        Connected(own[1], peer[0], pid := ends.get((peer, own)), _name(pid))
+        ClientConnection(own[1], peer[0], pid := ends.get((peer, own)), _name(pid))
         for own, peer in accepted
     ]
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from earshot.sockets import (
     Bound,
-    Connected,
+    ClientConnection,
     Holder,
-    Listening,
+    ListeningSocket,
     clash,
     conflict,
     connected,
@@ -135,7 +135,10 @@ def test_a_machine_without_ipv6_has_one_wildcard(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_socket_of_another_user_has_no_process_name() -> None:
-    assert str(Listening(Bound("::", 9092))) == "port 9092 is in use by a process of another user"
+    assert (
+        str(ListeningSocket(Bound("::", 9092)))
+        == "port 9092 is in use by a process of another user"
+    )
 
 
 def test_only_what_listens_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,7 +149,7 @@ def test_only_what_listens_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
         for laddr in (address, ())
     ]
     monkeypatch.setattr(psutil, "net_connections", lambda kind: sockets)
-    assert listening() == [Listening(Bound("127.0.0.1", 9092))]
+    assert listening() == [ListeningSocket(Bound("127.0.0.1", 9092))]
 
 
 def test_a_listening_socket_is_listed_with_its_process() -> None:
@@ -243,7 +246,7 @@ def test_who_is_connected_is_listed_with_its_process(host: str) -> None:
 
 
 def test_of_another_machines_client_the_address_is_known() -> None:
-    assert Connected(9092, "192.0.2.7").origin == "192.0.2.7"
+    assert ClientConnection(9092, "192.0.2.7").origin == "192.0.2.7"
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0", "::1", "::", "::ffff:127.0.0.1"])

@@ -89,7 +89,7 @@ def _remedy(reason: OSError) -> str:
     return "\n  fix: let XDG_CACHE_HOME name a folder, absolute, that this user can write"
 
 
-class Cancelled(Exception):
+class JobCancelled(Exception):
     """A job of `together` ends because another one failed or the set-up was interrupted."""
 
 
@@ -149,7 +149,7 @@ def run(
     EarshotError with ``failure``, the log's last lines and ``remedy``.
     """
     if _ending.is_set():
-        raise Cancelled
+        raise JobCancelled
     log.parent.mkdir(parents=True, exist_ok=True)
     child: subprocess.Popen[bytes] | None = None
     with log.open("wb") as file:
@@ -239,7 +239,7 @@ def _interrupts_held_back() -> Iterator[None]:
 def _wait_with_progress(child: subprocess.Popen[bytes], log: Path) -> int:
     """The exit status of ``child``, after printing the last line of its ``log`` repeatedly.
 
-    Raises Cancelled if another job has failed or was interrupted.
+    Raises JobCancelled if another job has failed or was interrupted.
     """
     begin = shown_at = time.monotonic()
     width = 0
@@ -252,7 +252,7 @@ def _wait_with_progress(child: subprocess.Popen[bytes], log: Path) -> int:
             break
         except subprocess.TimeoutExpired:
             if _ending.is_set():
-                raise Cancelled from None
+                raise JobCancelled from None
             if (current_time := time.monotonic()) - shown_at < tick:
                 continue
             shown_at = current_time

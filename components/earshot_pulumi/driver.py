@@ -27,7 +27,7 @@ Say = Callable[[str], None]
 T = TypeVar("T")
 
 
-class Disturbed(EarshotError):
+class DisturbedNode(EarshotError):
     """A node was stopped, paused or removed by hand: its settings are not the cause."""
 
 
@@ -184,7 +184,7 @@ def change_or_restore(change: Callable[[], T], restore: Callable[[], str | None]
     """
     try:
         return change()
-    except Disturbed:
+    except DisturbedNode:
         raise
     except EarshotError as error:
         if (outcome := restore()) is None:

@@ -8,7 +8,7 @@ from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol
 from earshot.validation.client import protocol_of
 from earshot.validation.contract import (
-    Advertised,
+    AdvertisedAddress,
     AnsweredAddress,
     Contract,
     ContractBroker,
@@ -63,7 +63,7 @@ def contract_of(report: Report, protocol: Protocol) -> tuple[Contract, tuple[str
     if not groups:
         raise NoBrokerAnswered(report)
     listeners, notes = [], []
-    advertised: dict[int, dict[str, Advertised]] = {}
+    advertised: dict[int, dict[str, AdvertisedAddress]] = {}
     for number, (group, cells) in enumerate(groups.items(), start=1):
         name = f"LISTENER_{number}"
         notes.append(f"{name} is what {group} led to")

@@ -55,15 +55,15 @@ def is_made(java: Path, class_path: Sequence[Path], work: str = "") -> bool:
         return False
 
 
-def recording(java: Path, class_path: Sequence[Path], work: str = "") -> Recording | None:
+def recording(java: Path, class_path: Sequence[Path], work: str = "") -> ArchiveRecorder | None:
     """A new recording; None if there is an archive, or the cache cannot be written."""
     try:
-        return None if is_made(java, class_path, work) else Recording(java, class_path, work)
+        return None if is_made(java, class_path, work) else ArchiveRecorder(java, class_path, work)
     except OSError:
         return None
 
 
-class Recording:
+class ArchiveRecorder:
     """An archive that a JVM with `options` writes to `folder` when it exits."""
 
     def __init__(self, java: Path, class_path: Sequence[Path], work: str = "") -> None:

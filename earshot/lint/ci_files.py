@@ -20,7 +20,7 @@ from earshot.sources.bootstraps import bootstraps_alone
 from earshot.sources.ci_services import JOB, CiJob, github_jobs, gitlab_jobs, without_host
 from earshot.sources.ci_steps import scripts_of, started_by
 from earshot.sources.deployment import deployment
-from earshot.sources.docker_run import Started
+from earshot.sources.docker_run import StartedContainers
 from earshot.sources.drop_ins import UNIT_ENDINGS, drop_ins
 from earshot.sources.files import text_of
 from earshot.sources.pod_variables import Keys
@@ -105,7 +105,9 @@ def check_workflow(text: str, file_name: str, document: object, options: FileOpt
     return together([report, *written], kind)
 
 
-def _groups(job: CiJob, started: Started, *, is_gitlab: bool) -> Iterator[tuple[Service, ...]]:
+def _groups(
+    job: CiJob, started: StartedContainers, *, is_gitlab: bool
+) -> Iterator[tuple[Service, ...]]:
     """The containers of a job that one engine runs, with the job's own commands.
 
     On GitLab a job may use an engine elsewhere (`docker:dind`): whether its commands reach the

@@ -17,7 +17,7 @@ from earshot.rules import kl014_image
 from earshot.sources.alternatives import with_alternatives
 from earshot.sources.bootstraps import bootstraps_alone
 from earshot.sources.compose import is_compose
-from earshot.sources.docker_run import Started, started_containers
+from earshot.sources.docker_run import StartedContainers, started_containers
 from earshot.sources.files import beside
 from earshot.sources.recipes import in_shell_form, targets
 from earshot.sources.shell import Script, read_script
@@ -66,7 +66,7 @@ def written_compose_files(
                 yield replace(report, kind=kind, mistakes=mistakes)
 
 
-def cut_commands(started: Started, file_name: str) -> Iterator[Mistake]:
+def cut_commands(started: StartedContainers, file_name: str) -> Iterator[Mistake]:
     """A mistake for each command that a comment line ends before its image."""
     for command in started.cut:
         finding = kl014_image.RULE.finding(

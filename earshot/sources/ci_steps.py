@@ -8,7 +8,7 @@ from itertools import takewhile
 
 import yaml
 
-from earshot.sources.docker_run import Started, started_containers
+from earshot.sources.docker_run import StartedContainers, started_containers
 from earshot.sources.pod_variables import Keys
 from earshot.sources.shell import Script, read_script
 from earshot.yaml_reading.nodes import entry_at
@@ -28,7 +28,7 @@ def scripts_of(
     ]
 
 
-def started_by(scripts: Sequence[Script]) -> Started:
+def started_by(scripts: Sequence[Script]) -> StartedContainers:
     """The containers that ``scripts`` of a job start. Files beside the YAML file are not those of
     the job."""
     return started_containers(Script(tuple(each for one in scripts for each in one.commands)))

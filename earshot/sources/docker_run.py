@@ -72,7 +72,7 @@ class StartedContainer:
 
 
 @dataclass(frozen=True)
-class Started:
+class StartedContainers:
     """The containers that a script starts, and the reasons why others were not read.
 
     ``services`` include the tools of Kafka that the script runs on the machine itself.
@@ -89,7 +89,9 @@ class Started:
         return (*(container.service for container in self.containers), *self.clients)
 
 
-def started_containers(script: Script, read: Read | None = None, text: str = "") -> Started:
+def started_containers(
+    script: Script, read: Read | None = None, text: str = ""
+) -> StartedContainers:
     """The containers that ``script`` starts on its own machine. ``text`` is that of the script.
 
     ``read`` returns a file by its path as written; it raises OSError.
@@ -122,7 +124,7 @@ def started_containers(script: Script, read: Read | None = None, text: str = "")
         replace(started, service=_with_known_links(started.service, known, is_whole=is_whole))
         for started in known.values()
     )
-    return Started(linked, tuple(not_read), tuple(_clients(script, text)), cut)
+    return StartedContainers(linked, tuple(not_read), tuple(_clients(script, text)), cut)
 
 
 def _cut(script: Script) -> Iterator[Command]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from earshot.errors import EarshotError
 from earshot.extras import folder_of
-from earshot.jvm.archive import QUICK_START, Recording, recording, start_options
+from earshot.jvm.archive import QUICK_START, ArchiveRecorder, recording, start_options
 from earshot.jvm.jars import spark_connector_jars, spark_jars
 from earshot.jvm.java import find_java
 from earshot.spark.jvm import LOOPBACK, Jvm, full_disk_remedy
@@ -130,7 +130,7 @@ class SessionStart:
         """Starts the JVM without waiting. Raises EarshotError for settings that cannot be used."""
         self._settings = settings
         self._session: SparkSession | None = None
-        self._recording: Recording | None = None
+        self._recording: ArchiveRecorder | None = None
         # py4j prints stack traces for calls that are pending when the JVM ends
         logging.getLogger().addFilter(_is_not_py4j)
         self._jvm = None if GATEWAY in os.environ else self._start()

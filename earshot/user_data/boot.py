@@ -23,7 +23,7 @@ class System(StrEnum):
 
 
 @dataclass(frozen=True)
-class Packaging:
+class PackageInstall:
     """How to come by a command that the machine lacks."""
 
     packages: Mapping[str, str]
@@ -44,11 +44,11 @@ _OF_DEBIAN = (
     *("awscli", "iproute2", "python3.11-venv"),
 )
 PACKAGING = {
-    System.AMAZON_LINUX_2023: Packaging(
+    System.AMAZON_LINUX_2023: PackageInstall(
         packages=dict(zip(_COMMANDS, _OF_AMAZON, strict=True)),
         install=('dnf --assumeyes --quiet install "${missing[@]}"',),
     ),
-    System.DEBIAN: Packaging(
+    System.DEBIAN: PackageInstall(
         packages=dict(zip(_COMMANDS, _OF_DEBIAN, strict=True)),
         install=(
             "export DEBIAN_FRONTEND=noninteractive",

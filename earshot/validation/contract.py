@@ -26,7 +26,7 @@ MOST_PLACES = 20_000
 """The maximum number of addresses: five listeners of four thousand brokers."""
 
 
-class Advertised(Frozen):
+class AdvertisedAddress(Frozen):
     """The address that one broker returns to clients of one listener."""
 
     host: Host
@@ -37,7 +37,7 @@ class Advertised(Frozen):
         return Address(str(self.host), self.port)
 
 
-class AnsweredAddress(Advertised):
+class AnsweredAddress(AdvertisedAddress):
     """The address in a running broker's answer, with any host and port."""
 
     host: str
@@ -62,7 +62,7 @@ class ContractBroker(Frozen):
     """One broker and its advertised address per listener name."""
 
     id: int = Field(ge=0, le=2**31 - 1)
-    advertised: dict[str, Advertised]
+    advertised: dict[str, AdvertisedAddress]
 
 
 class Contract(Frozen):
@@ -211,7 +211,7 @@ class Contract(Frozen):
                 listener for listener in node.listeners if listener.name != plan.controller
             ]
             advertised = {
-                listener.name: Advertised(host=listener.host, port=listener.port)
+                listener.name: AdvertisedAddress(host=listener.host, port=listener.port)
                 for listener in client_listeners
             }
             brokers.append(ContractBroker(id=node.id, advertised=advertised))

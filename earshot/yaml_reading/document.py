@@ -50,7 +50,7 @@ def read_yaml_texts(
 ) -> object:
     """Like `read_yaml`, with every scalar as text or None, as Compose reads a file.
 
-    Compose's tags are `Reset` and `Overriding`. Other tags raise EarshotError, or are
+    Compose's tags are `Reset` and `OverrideValue`. Other tags raise EarshotError, or are
     `UnknownValue` if ``lenient``.
     YAML 1.1 would read `0`, `1.10` or `22:22` as numbers, and Compose means the text. Unless keys
     must be ``unique``, the last one of a repeated key counts.

@@ -18,12 +18,12 @@ _NOT_OF_WORDS = re.compile(r"\W+", re.ASCII)
 class Reset:
     """`!reset` of Compose: removes the value of the base file; the tag's own value is ignored.
 
-    Source, also of `Overriding`: https://docs.docker.com/reference/compose-file/merge/
+    Source, also of `OverrideValue`: https://docs.docker.com/reference/compose-file/merge/
     """
 
 
 @dataclass(frozen=True)
-class Overriding:
+class OverrideValue:
     """`!override` of Compose: ``value`` replaces the whole value of the base file."""
 
     value: object
@@ -44,10 +44,10 @@ def compose_tag(loader: Any, suffix: str, node: yaml.Node) -> object:
         return Reset()
     if suffix == "override":
         if isinstance(node, yaml.MappingNode):
-            return Overriding(loader.construct_mapping(node, deep=True))
+            return OverrideValue(loader.construct_mapping(node, deep=True))
         if isinstance(node, yaml.SequenceNode):
-            return Overriding(loader.construct_sequence(node, deep=True))
-        return Overriding(loader.construct_scalar(node) or None)
+            return OverrideValue(loader.construct_sequence(node, deep=True))
+        return OverrideValue(loader.construct_scalar(node) or None)
     raise yaml.constructor.ConstructorError(  # it may be a password without quotes
         problem="a tag (!name) is not read; adopt what `docker compose config` prints",
         problem_mark=node.start_mark,
@@ -74,7 +74,7 @@ def compose_tag_or_unknown(loader: Any, tag: str, node: yaml.Node) -> object:
 
 def tagged(value: object, path: Keys = ()) -> Iterator[Keys]:
     """The path of each tag in ``value``."""
-    if isinstance(value, (Reset, Overriding)):
+    if isinstance(value, (Reset, OverrideValue)):
         yield path
     elif isinstance(value, dict):
         for key, item in value.items():
@@ -83,7 +83,7 @@ def tagged(value: object, path: Keys = ()) -> Iterator[Keys]:
 
 def untagged(value: object) -> object:
     """``value`` with the tags applied: without reset values, and with overriding ones."""
-    if isinstance(value, Overriding):
+    if isinstance(value, OverrideValue):
         return untagged(value.value)
     if isinstance(value, dict):
         return {k: untagged(item) for k, item in value.items() if not isinstance(item, Reset)}

@@ -7,7 +7,7 @@ from earshot_pulumi import driver
 from earshot_pulumi.driver import (
     BEHIND,
     CatchingUp,
-    Disturbed,
+    DisturbedNode,
     ListeningNode,
     NodeDriver,
     change_or_restore,
@@ -96,7 +96,7 @@ def test_nodes_that_only_lack_time_are_told_as_such(other: str, kind: type[Earsh
     [
         (EarshotError("a", observed="ended", remedy=REMEDY), "it runs", "ended\n  it runs"),
         (EarshotError("a", observed="ended", remedy=REMEDY), None, "ended"),
-        (Disturbed("a", observed="paused", remedy=REMEDY), "it runs", "paused"),
+        (DisturbedNode("a", observed="paused", remedy=REMEDY), "it runs", "paused"),
     ],
 )
 def test_a_failed_change_is_restored_unless_disturbed(

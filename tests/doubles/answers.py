@@ -2,7 +2,12 @@
 
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol, Scope
-from earshot.validation.contract import Advertised, Contract, ContractBroker, ContractListener
+from earshot.validation.contract import (
+    AdvertisedAddress,
+    Contract,
+    ContractBroker,
+    ContractListener,
+)
 from earshot.validation.metadata import MetadataAnswer
 
 
@@ -16,11 +21,12 @@ def contract(**listeners: list[str]) -> Contract:
     """A contract from `NAME=[advertised of broker 1, of broker 2, …]`; an empty text is none."""
     count = max(map(len, listeners.values()))
 
-    def advertised(index: int) -> dict[str, Advertised]:
+    def advertised(index: int) -> dict[str, AdvertisedAddress]:
         present_items = {name: items[index] for name, items in listeners.items() if items[index]}
         split = {name: text.rpartition(":") for name, text in present_items.items()}
         return {
-            name: Advertised(host=host, port=int(port)) for name, (host, _, port) in split.items()
+            name: AdvertisedAddress(host=host, port=int(port))
+            for name, (host, _, port) in split.items()
         }
 
     return Contract(

@@ -19,7 +19,7 @@ from earshot_pulumi.local.process_record import MAIN_CLASS
 
 from earshot.certificates.authority import Subject, issue, new_authority
 from earshot.errors import EarshotError
-from earshot.jvm.archive import Recording, recording
+from earshot.jvm.archive import ArchiveRecorder, recording
 from earshot.jvm.jars import class_path, kafka_broker_jars
 from earshot.jvm.java import find_java, jvm_environment
 from tests.e2e.ports import free_ports
@@ -84,7 +84,7 @@ def ensure() -> None:
         shutil.rmtree(folder)
 
 
-def _record(recording: Recording, java: list[str], classes: str, folder: Path) -> None:
+def _record(recording: ArchiveRecorder, java: list[str], classes: str, folder: Path) -> None:
     plain_port, secured_port, controller_port = free_ports(3)
     _write_stores(folder)
     (folder / "log4j2.properties").write_text(LOGGING)

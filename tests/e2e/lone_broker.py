@@ -12,7 +12,12 @@ from dataclasses import dataclass
 
 from earshot.doctor.doctor import examine
 from earshot.listeners.terms import Protocol, Scope
-from earshot.validation.contract import Advertised, Contract, ContractBroker, ContractListener
+from earshot.validation.contract import (
+    AdvertisedAddress,
+    Contract,
+    ContractBroker,
+    ContractListener,
+)
 from tests.doubles.dns_server import dns_server
 from tests.e2e.docker_engine import Engine
 from tests.e2e.ports import free_ports
@@ -115,7 +120,7 @@ def _contract(name: str, advertised: dict[str, tuple[str, int]]) -> Contract:
             ContractBroker(
                 id=0,
                 advertised={
-                    listener: Advertised(host=host, port=port)
+                    listener: AdvertisedAddress(host=host, port=port)
                     for listener, (host, port) in advertised.items()
                 },
             ),

@@ -33,7 +33,7 @@ Stack = TypeVar("Stack", bound=Deployment)
 
 
 @dataclass
-class Secured(Generic[Stack]):
+class SecuredClusterStack(Generic[Stack]):
     """The stack, and the visible texts of all processes while it was created."""
 
     deployment: Stack

@@ -34,7 +34,7 @@ from tests.e2e.images.load import validator_images
 from tests.e2e.open_sockets import documented_addresses
 from tests.e2e.outside import outside
 from tests.e2e.secured import (
-    Secured,
+    SecuredClusterStack,
     accepted_by_each,
     await_refusal,
     client_error,
@@ -52,7 +52,7 @@ SECURITY = {"users": [{"name": "app", "prefixes": ["app-"]}]}
 @pytest.fixture(scope="module")
 def stack(
     docker_engine: Engine, kafka_image: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Secured[DockerStack]]:
+) -> Iterator[SecuredClusterStack[DockerStack]]:
     """The template's three brokers with `security`, up and proved once from all three vantages."""
     folder = tmp_path_factory.mktemp("secure") / "p"
     with outside() as outside_network:
@@ -60,7 +60,7 @@ def stack(
         cluster = with_outside_name(cluster, outside_network, validator_images(docker_engine)[0])
         config = resolver_config(outside_network)
         with docker_deployment(folder, docker_engine, cluster, config) as new_stack:
-            secured_stack, seen_ids = Secured(new_stack), set[str]()
+            secured_stack, seen_ids = SecuredClusterStack(new_stack), set[str]()
             texts = secured_stack.process_texts
             with (
                 contextlib.closing(docker_engine.client()) as client,
@@ -104,7 +104,9 @@ def engine_texts(stack: DockerStack) -> str:
     return "\n".join(parts)
 
 
-def test_every_listener_is_proved_from_where_its_clients_stand(stack: Secured[DockerStack]) -> None:
+def test_every_listener_is_proved_from_where_its_clients_stand(
+    stack: SecuredClusterStack[DockerStack],
+) -> None:
     report = stack.report()
     assert len(report.cells) == 9 and {cell.verdict for cell in report.cells} == {Verdict.PASS}
     assert {delivery.verdict for delivery in report.delivery} == {Verdict.PASS}
@@ -119,7 +121,9 @@ def test_every_listener_is_proved_from_where_its_clients_stand(stack: Secured[Do
 
 
 @pytest.mark.combination
-def test_certificates_are_for_exactly_what_is_advertised(stack: Secured[DockerStack]) -> None:
+def test_certificates_are_for_exactly_what_is_advertised(
+    stack: SecuredClusterStack[DockerStack],
+) -> None:
     (host,) = stack.deployment.cluster["hosts"]
     for id, name in stack.deployment.names.items():
         pem = (stack.store.folder / f"node-{id}.pem").read_text()
@@ -130,7 +134,7 @@ def test_certificates_are_for_exactly_what_is_advertised(stack: Secured[DockerSt
 
 
 @pytest.mark.combination
-def test_data_outlives_the_stack(stack: Secured[DockerStack]) -> None:
+def test_data_outlives_the_stack(stack: SecuredClusterStack[DockerStack]) -> None:
     """The doctor proves the stack that comes up again, which takes less time than Spark."""
     deployment, client = stack.deployment, stack.client(listener="HOST")
     write(client, "app-kept", b"still here")
@@ -167,7 +171,7 @@ def first_record(client: Mapping[str, Any], topic: str) -> bytes:
 
 
 def test_a_killed_container_starts_and_then_nothing_changes(
-    stack: Secured[DockerStack],
+    stack: SecuredClusterStack[DockerStack],
 ) -> None:
     deployment = stack.deployment
     containers, incarnations = deployment.containers(), deployment.outputs()["incarnations"]
@@ -188,7 +192,7 @@ def test_a_killed_container_starts_and_then_nothing_changes(
 
 @pytest.mark.combination
 def test_an_update_without_a_refresh_and_a_preview_change_nothing_either(
-    stack: Secured[DockerStack],
+    stack: SecuredClusterStack[DockerStack],
 ) -> None:
     deployment, containers = stack.deployment, stack.deployment.containers()
     deployment.up()
@@ -206,7 +210,7 @@ def file_of(stack: DockerStack, id: int, name: str) -> str:
 
 
 @pytest.mark.combination
-def test_keys_are_for_the_images_user_alone(stack: Secured[DockerStack]) -> None:
+def test_keys_are_for_the_images_user_alone(stack: SecuredClusterStack[DockerStack]) -> None:
     engine, names = stack.deployment.engine, stack.deployment.names
     user = engine.run("exec", names[1], "id", "-u").strip()
     file_names = [file_of(stack.deployment, 1, name) for name in ("ca.pem", "node-1.pem")]
@@ -216,7 +220,7 @@ def test_keys_are_for_the_images_user_alone(stack: Secured[DockerStack]) -> None
     assert engine.run("exec", names[1], "ls", FOLDER).split() == file_names
 
 
-def test_no_secret_is_anywhere_but_in_its_own_file(stack: Secured[DockerStack]) -> None:
+def test_no_secret_is_anywhere_but_in_its_own_file(stack: SecuredClusterStack[DockerStack]) -> None:
     deployment, secrets = stack.deployment, stack.secrets
     assert len(secrets) == 8  # the authority's, three nodes', two users' with their passwords
     state = deployment.pulumi("stack", "export", "--show-secrets").stdout
@@ -236,7 +240,9 @@ def test_no_secret_is_anywhere_but_in_its_own_file(stack: Secured[DockerStack]) 
         assert files_with_secrets(deployment, name, secrets) == {place}
 
 
-def test_another_user_gets_no_secret_from_any_port_or_file(stack: Secured[DockerStack]) -> None:
+def test_another_user_gets_no_secret_from_any_port_or_file(
+    stack: SecuredClusterStack[DockerStack],
+) -> None:
     """The attack runs during the update that creates the cluster, and its validation."""
     attack = stack.attack
     assert attack.sockets and attack.answers and attack.exposed(stack.secrets) == []
@@ -258,7 +264,7 @@ def files_with_secrets(stack: DockerStack, container: str, secrets: Mapping[str,
 
 
 @pytest.mark.combination
-def test_the_search_finds_what_is_planted(stack: Secured[DockerStack]) -> None:
+def test_the_search_finds_what_is_planted(stack: SecuredClusterStack[DockerStack]) -> None:
     deployment, secret = stack.deployment, stack.store.password("app")
     file_name = f"{labels.STACK}={deployment.stack}"
     id = deployment.engine.run(
@@ -277,7 +283,7 @@ def test_the_search_finds_what_is_planted(stack: Secured[DockerStack]) -> None:
         deployment.engine.run("rm", "--volumes", id)
 
 
-def test_only_users_are_admitted(stack: Secured[DockerStack]) -> None:
+def test_only_users_are_admitted(stack: SecuredClusterStack[DockerStack]) -> None:
     client = stack.client(listener="HOST")
     admin = AdminClient(client)
     admin.create_topics([NewTopic("app-orders", 3, 3)])["app-orders"].result(20)
@@ -293,7 +299,9 @@ def test_only_users_are_admitted(stack: Secured[DockerStack]) -> None:
 
 
 @pytest.mark.combination
-def test_a_broker_that_has_lost_its_users_gets_them_again(stack: Secured[DockerStack]) -> None:
+def test_a_broker_that_has_lost_its_users_gets_them_again(
+    stack: SecuredClusterStack[DockerStack],
+) -> None:
     """One is deleted by hand, and a broker restarts."""
     deployment, client = stack.deployment, stack.client(listener="HOST")
     delete(stack, "app", ScramMechanism.SCRAM_SHA_512)
@@ -305,7 +313,7 @@ def test_a_broker_that_has_lost_its_users_gets_them_again(stack: Secured[DockerS
     assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
 
 
-def delete(stack: Secured[DockerStack], user: str, mechanism: ScramMechanism) -> None:
+def delete(stack: SecuredClusterStack[DockerStack], user: str, mechanism: ScramMechanism) -> None:
     """Deletes a credential as a node does: AlterUserScramCredentials 0."""
     deployment = stack.deployment
     name = deployment.names[1]
@@ -323,7 +331,7 @@ def delete(stack: Secured[DockerStack], user: str, mechanism: ScramMechanism) ->
 
 @pytest.mark.combination
 def test_a_validation_of_the_stack_needs_no_word_of_credentials(
-    stack: Secured[DockerStack],
+    stack: SecuredClusterStack[DockerStack],
 ) -> None:
     file = stack.deployment.folder / "host.json"
     arguments = ("--only", "host", "--records", "0", "--format", "json", "--output", str(file))
@@ -334,7 +342,9 @@ def test_a_validation_of_the_stack_needs_no_word_of_credentials(
     assert host_verdicts == {Verdict.PASS} and len(report.cells) == 9
 
 
-def test_destroy_removes_the_containers_and_keeps_the_data(stack: Secured[DockerStack]) -> None:
+def test_destroy_removes_the_containers_and_keeps_the_data(
+    stack: SecuredClusterStack[DockerStack],
+) -> None:
     deployment, volumes = stack.deployment, stack.deployment.volumes()
     deployment.destroy()
     assert deployment.containers() == {}
@@ -343,7 +353,7 @@ def test_destroy_removes_the_containers_and_keeps_the_data(stack: Secured[Docker
 
 @pytest.mark.combination
 def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
-    stack: Secured[DockerStack],
+    stack: SecuredClusterStack[DockerStack],
 ) -> None:
     """The test creates the cluster again, and removes it."""
     deployment, (host,) = stack.deployment, stack.deployment.cluster["hosts"]

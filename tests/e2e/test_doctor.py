@@ -26,7 +26,7 @@ from earshot.doctor.doctor import examine
 from earshot.listeners.address import Address
 from earshot.report.json import json, read_report
 from earshot.validation.client import configuration
-from earshot.validation.contract import Advertised, Contract
+from earshot.validation.contract import AdvertisedAddress, Contract
 from earshot.validation.result import Cell, Report
 from earshot.validation.terms import Stage, Verdict
 from earshot.validation.topic import create_topic, run_id, topic_name
@@ -80,7 +80,7 @@ def drifted_contract(contract: Contract) -> Contract:
     """``contract`` with another EXTERNAL address of broker 3: its cell fails early, which shows
     when the topic is about to be created."""
     (port,) = free_ports(1)
-    external = {"EXTERNAL": Advertised(host="localhost", port=port)}
+    external = {"EXTERNAL": AdvertisedAddress(host="localhost", port=port)}
     moved_broker = contract.brokers[2].model_copy(
         update={"advertised": contract.brokers[2].advertised | external}
     )
@@ -244,7 +244,7 @@ def test_an_address_that_leads_to_two_brokers(
     with forwarder(*broker_addresses) as way:
         shared_cluster.advertise(3, EXTERNAL=str(way.address))
         host, port = way.address
-        external = {"EXTERNAL": Advertised(host=host, port=port)}
+        external = {"EXTERNAL": AdvertisedAddress(host=host, port=port)}
         moved_broker = shared_cluster.contract.brokers[2].model_copy(
             update={"advertised": shared_cluster.contract.brokers[2].advertised | external}
         )

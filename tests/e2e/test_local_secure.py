@@ -43,7 +43,7 @@ from tests.e2e.engine import Deployment, deployment, local_cluster
 from tests.e2e.open_sockets import documented_addresses
 from tests.e2e.ports import consecutive_ports
 from tests.e2e.secured import (
-    Secured,
+    SecuredClusterStack,
     accepted_by_each,
     client_error,
     denial,
@@ -85,8 +85,8 @@ def secure_cluster() -> dict[str, Any]:
 
 
 @dataclass
-class LocalSecured(Secured[Deployment]):
-    """Like `Secured`, for brokers whose files are on this machine."""
+class LocalSecured(SecuredClusterStack[Deployment]):
+    """Like `SecuredClusterStack`, for brokers whose files are on this machine."""
 
     def settings(self, node: int) -> Mapping[str, str]:
         text = (self.deployment.root / f"node-{node}" / "server.properties").read_text()

@@ -10,7 +10,12 @@ from earshot.errors import EarshotError
 from earshot.gateway.render import Software, render
 from earshot.gateway.routes import BoundListener, Route, routes
 from earshot.listeners.terms import Protocol, Scope
-from earshot.validation.contract import Advertised, Contract, ContractBroker, ContractListener
+from earshot.validation.contract import (
+    AdvertisedAddress,
+    Contract,
+    ContractBroker,
+    ContractListener,
+)
 
 IDS = (1, 2)
 STREAM = "/usr/lib/nginx/modules/ngx_stream_module.so"
@@ -41,8 +46,8 @@ def contract(
             ContractBroker(
                 id=id,
                 advertised={
-                    "INTERNAL": Advertised(host=f"ip-10-0-0-{id}", port=19092),
-                    "OUT": Advertised(host=host.format(id=id), port=port),
+                    "INTERNAL": AdvertisedAddress(host=f"ip-10-0-0-{id}", port=19092),
+                    "OUT": AdvertisedAddress(host=host.format(id=id), port=port),
                 },
             )
             for id, port in zip(IDS, ports, strict=True)

@@ -30,7 +30,7 @@ def scratch_cache(
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
-def record_into(recording: archive.Recording | None) -> None:
+def record_into(recording: archive.ArchiveRecorder | None) -> None:
     """Writes the archive that a JVM with the options of ``recording`` would write."""
     assert recording is not None
     (option,) = (
@@ -42,7 +42,7 @@ def record_into(recording: archive.Recording | None) -> None:
 
 def record_archive(java: Path, *jars: Path) -> Path:
     """The folder of an archive that was just recorded."""
-    recording = archive.Recording(java, jars)
+    recording = archive.ArchiveRecorder(java, jars)
     record_into(recording)
     return next(path.parent for path in recording.folder.parent.glob(f"*/{archive.FILE}"))
 
@@ -81,7 +81,7 @@ def test_each_kind_of_work_has_an_archive_of_its_own(java: Path, jar: Path) -> N
 
 
 def test_of_two_recordings_at_a_time_one_is_kept(java: Path, jar: Path) -> None:
-    recordings = [archive.Recording(java, (jar,)) for _ in range(2)]
+    recordings = [archive.ArchiveRecorder(java, (jar,)) for _ in range(2)]
     for recording in recordings:
         record_into(recording)
     for recording in recordings:
@@ -90,7 +90,7 @@ def test_of_two_recordings_at_a_time_one_is_kept(java: Path, jar: Path) -> None:
 
 
 def test_a_jvm_that_left_no_archive_leaves_none_to_use(java: Path, jar: Path) -> None:
-    recording = archive.Recording(java, (jar,))
+    recording = archive.ArchiveRecorder(java, (jar,))
     assert not recording.keep()
     recording.discard()
     assert used_archive(java, jar) is None
@@ -98,9 +98,9 @@ def test_a_jvm_that_left_no_archive_leaves_none_to_use(java: Path, jar: Path) ->
 
 
 def test_a_recording_of_a_killed_process_goes_when_it_is_a_day_old(java: Path, jar: Path) -> None:
-    old_folder, recent_folder = (archive.Recording(java, (jar,)).folder for _ in range(2))
+    old_folder, recent_folder = (archive.ArchiveRecorder(java, (jar,)).folder for _ in range(2))
     os.utime(old_folder, (1, 1))
-    archive.Recording(java, (jar,)).discard()
+    archive.ArchiveRecorder(java, (jar,)).discard()
     assert (old_folder.exists(), recent_folder.exists()) == (False, True)
 
 
@@ -137,7 +137,7 @@ def test_nothing_is_recorded_in_a_path_that_splits(
     monkeypatch.setenv("XDG_CACHE_HOME", str(taken_apart))
     assert used_archive(java, jar) is None
     with pytest.raises(OSError, match="splits this path"):
-        archive.Recording(java, (jar,))
+        archive.ArchiveRecorder(java, (jar,))
 
 
 def test_stale_archive_may_be_gone(java: Path, jar: Path, monkeypatch: pytest.MonkeyPatch) -> None:

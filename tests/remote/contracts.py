@@ -1,7 +1,12 @@
 """A contract of brokers in containers."""
 
 from earshot.listeners.terms import Protocol, Scope
-from earshot.validation.contract import Advertised, Contract, ContractBroker, ContractListener
+from earshot.validation.contract import (
+    AdvertisedAddress,
+    Contract,
+    ContractBroker,
+    ContractListener,
+)
 
 LISTENERS = {Scope.INTERNAL: "BOB", Scope.HOST: "FRED", Scope.EXTERNAL: "ALICE"}
 
@@ -19,7 +24,7 @@ def docker_contract(*scopes: Scope) -> Contract:
         for scope, host in hosts.items()
     ]
     advertised = {
-        LISTENERS[scope]: Advertised(host=host, port=9092) for scope, host in hosts.items()
+        LISTENERS[scope]: AdvertisedAddress(host=host, port=9092) for scope, host in hosts.items()
     }
     return Contract(
         cluster="dev",

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from earshot.sources.docker_run import Started, started_containers
+from earshot.sources.docker_run import StartedContainers, started_containers
 from earshot.sources.shell import read_script
 from earshot.topology.container import JoinedNetwork
 
 
-def started(text: str) -> Started:
+def started(text: str) -> StartedContainers:
     return started_containers(read_script(text))
 
 

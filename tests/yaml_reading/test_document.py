@@ -18,7 +18,7 @@ from earshot.yaml_reading.document import (
     yaml_nodes,
     yaml_nodes_of_documents,
 )
-from earshot.yaml_reading.tags import Overriding, Reset, UnknownValue
+from earshot.yaml_reading.tags import OverrideValue, Reset, UnknownValue
 from tests.raised import raised
 
 Reader = Callable[[str, str], object]
@@ -229,7 +229,7 @@ def test_documents(text: str, expected: list[object]) -> None:
 def test_lenient_texts_keep_the_tags_of_compose() -> None:
     text = "a: !reset null\nb: !override [c]\nd: !Ref e\n"
     tags = read_yaml_texts(text, "x.yaml", lenient=True)
-    assert tags == {"a": Reset(), "b": Overriding(["c"]), "d": UnknownValue("${Ref}")}
+    assert tags == {"a": Reset(), "b": OverrideValue(["c"]), "d": UnknownValue("${Ref}")}
     with pytest.raises(EarshotError, match="a tag"):
         read_yaml_texts(text, "x.yaml")
 

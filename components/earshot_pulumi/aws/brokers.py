@@ -39,7 +39,7 @@ from earshot_pulumi.outputs import with_run_errors, without_dependencies
 from earshot_pulumi.properties import write
 
 if TYPE_CHECKING:
-    from earshot_pulumi.aws.secured import Secured
+    from earshot_pulumi.aws.cluster_security import ClusterSecurity
 
 
 class AwsBrokers(Brokers):
@@ -166,12 +166,12 @@ class AwsBrokers(Brokers):
         )
         return self.first_predecessor(preflight)
 
-    def _secured(self, shared: SharedInputs) -> Secured | None:
+    def _secured(self, shared: SharedInputs) -> ClusterSecurity | None:
         if self.spec.security is None:
             return None
-        from earshot_pulumi.aws.secured import Secured  # slow to import
+        from earshot_pulumi.aws.cluster_security import ClusterSecurity  # slow to import
 
-        return Secured(shared, self.spec.security, self.root)
+        return ClusterSecurity(shared, self.spec.security, self.root)
 
     def _granted(self) -> Granted:
         spec, remembered = self.spec, self._remembered

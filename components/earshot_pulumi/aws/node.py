@@ -83,7 +83,7 @@ class InstanceNode:
 
     @property
     def awaited(self) -> Properties:
-        """The fields of `Awaited`."""
+        """The fields of `AwaitedNode`."""
         return {
             "node": self.id,
             "parameter": self.parameter.name,

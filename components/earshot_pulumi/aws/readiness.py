@@ -35,7 +35,7 @@ AGAIN = (
 
 
 @dataclass(frozen=True)
-class Awaited:
+class AwaitedNode:
     """One deployed node, for which a readiness waits."""
 
     node: int
@@ -58,7 +58,7 @@ class InstanceDriver(NodeDriver):
 
     def __init__(
         self,
-        node: Awaited,
+        node: AwaitedNode,
         machines: Mapping[str, Machine],
         values: Mapping[str, str],
         unhealthy: Unhealthy,
@@ -96,7 +96,7 @@ class InstanceDriver(NodeDriver):
 
 
 def wait_for(
-    nodes: Sequence[Awaited],
+    nodes: Sequence[AwaitedNode],
     read: Read,
     deadline: float,
     look: Callable[[Sequence[str]], Mapping[str, Machine]],
@@ -134,10 +134,10 @@ class AwsReadinessKind(AwsKind):
     """Waits for one node after a change, or for the whole cluster at the end of a run, and starts
     instances that were stopped.
 
-    Inputs: the `nodes` to wait for (see `Awaited`); their `region`; `deadline` (s); `whole`, true
-    for the whole cluster; `in_turn`, true if nodes change one after the other, as they do after the
-    cluster has served; and, optionally, the `shared_targets` of the nodes, which are registered
-    again (see `AwsTurnKind`).
+    Inputs: the `nodes` to wait for (see `AwaitedNode`); their `region`; `deadline` (s); `whole`,
+    true for the whole cluster; `in_turn`, true if nodes change one after the other, as they do
+    after the cluster has served; and, optionally, the `shared_targets` of the nodes, which are
+    registered again (see `AwsTurnKind`).
     """
 
     ID = "ready"
@@ -170,7 +170,7 @@ class AwsReadinessKind(AwsKind):
                     [read(Target, target) for target in news.get("shared_targets", ())],
                 )
             wait_for(
-                [read(Awaited, node) for node in news["nodes"]],
+                [read(AwaitedNode, node) for node in news["nodes"]],
                 reader(settings, region),
                 news["deadline"],
                 partial(described, settings, region),

@@ -21,7 +21,7 @@ from earshot_pulumi.aws.tags import without_public_access
 from earshot_pulumi.outputs import with_run_errors
 
 if TYPE_CHECKING:
-    from earshot_pulumi.aws.secured import Secured
+    from earshot_pulumi.aws.cluster_security import ClusterSecurity
 
 
 class Validator:
@@ -42,7 +42,7 @@ class Validator:
         network: NetworkFacts,
         group: pulumi.Input[str],
         bundle: Bundle,
-        secured: Secured | None = None,
+        secured: ClusterSecurity | None = None,
     ) -> None:
         """``group`` is the id of its security group, which has no ingress."""
         self._shared, self._spec, self._network = shared, spec, network

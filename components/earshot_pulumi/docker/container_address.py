@@ -29,7 +29,7 @@ from earshot.validation.failure import Failure
 from earshot.validation.wire import ExchangeError
 from earshot_pulumi.docker import inner_listener
 from earshot_pulumi.docker.inner_listener import InnerListener, NodeKeys
-from earshot_pulumi.driver import Disturbed
+from earshot_pulumi.driver import DisturbedNode
 from earshot_pulumi.provider.kind import Properties
 
 _DESCRIPTION: Final[Mapping[str, type | tuple[type, ...]]] = {
@@ -193,7 +193,7 @@ def inspected(engines: Engines, address: ContainerAddress, id: str) -> DockerObj
     """The engine's description of the container ``id``. Raises EarshotError if it was removed."""
     container = engines.inspect(str(address), address, id)
     if container is None:
-        raise Disturbed(
+        raise DisturbedNode(
             str(address),
             observed="was removed by hand; its volume still exists",
             remedy="`pulumi up --refresh` creates it again",

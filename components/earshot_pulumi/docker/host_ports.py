@@ -102,7 +102,7 @@ def _with_ipv4(bound: Bound, answering_ports: set[int]) -> Bound:
     return replace(bound, ipv6_only=bound.port not in answering_ports)
 
 
-def _process_text(listener: sockets.Listening) -> str:
+def _process_text(listener: sockets.ListeningSocket) -> str:
     return f"pid {listener.pid} ({listener.name})" if listener.pid else "a process of another user"
 
 

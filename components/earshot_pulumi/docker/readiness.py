@@ -33,7 +33,7 @@ from earshot_pulumi.docker.container_address import (
     runs,
 )
 from earshot_pulumi.docker.put_back import restore_name
-from earshot_pulumi.driver import Disturbed, ListeningNode, NodeDriver, Say, short
+from earshot_pulumi.driver import DisturbedNode, ListeningNode, NodeDriver, Say, short
 
 ResetPasswords = Callable[[int], None]
 """Sets the passwords of the cluster's users again. The argument is the broker that lost them."""
@@ -220,11 +220,14 @@ class ContainerDriver(ListeningNode):
             check_engine(address)
             reason, since = how_ended(state), state["StartedAt"]
             # the engine restarts a container unless a user stopped it
-            error_class = EarshotError if state["Error"] else Disturbed
+            error_class = EarshotError if state["Error"] else DisturbedNode
         elif state["Paused"]:
-            reason, error_class = "was paused by hand", Disturbed
+            reason, error_class = "was paused by hand", DisturbedNode
         elif address.network not in container["NetworkSettings"]["Networks"]:
-            reason, error_class = f"was disconnected from its network {address.network}", Disturbed
+            reason, error_class = (
+                f"was disconnected from its network {address.network}",
+                DisturbedNode,
+            )
         elif container["RestartCount"] - self._restarts > RESTARTS:
             reason, until = "restarts in a loop", state["FinishedAt"]
             if state["Restarting"]:  # a running container has no exit status

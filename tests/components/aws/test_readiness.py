@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from earshot_pulumi.aws import readiness
 from earshot_pulumi.aws.machines import Machine
-from earshot_pulumi.aws.readiness import Awaited, AwsReadinessKind, wait_for
+from earshot_pulumi.aws.readiness import AwaitedNode, AwsReadinessKind, wait_for
 from earshot_pulumi.aws.targets import Target
 
 from earshot.errors import EarshotError
@@ -17,7 +17,7 @@ from tests.components.aws.test_readiness_reports import ONE, THREE, TWO, Paramet
 from tests.components.called import Called
 
 
-def props(*nodes: Awaited, whole: bool = False, **changes: Any) -> dict[str, Any]:
+def props(*nodes: AwaitedNode, whole: bool = False, **changes: Any) -> dict[str, Any]:
     """As a provider receives them: a node is a float."""
     return {
         "nodes": [asdict(node) | {"node": float(node.node)} for node in nodes],

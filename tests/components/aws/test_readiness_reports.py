@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 from earshot_pulumi.aws.machines import Machine
-from earshot_pulumi.aws.readiness import Awaited, Unhealthy, wait_for
+from earshot_pulumi.aws.readiness import AwaitedNode, Unhealthy, wait_for
 from earshot_pulumi.aws.targets import Target
 
 from earshot.errors import EarshotError
 from earshot.user_data.boot import NodeReport, NodeState
 
-ONE = Awaited(1, "/p/1", "i-1", "a" * 64)
-TWO = Awaited(2, "/p/2", "i-2", "b" * 64)
-THREE = Awaited(3, "/p/3", "i-3", "c" * 64)
+ONE = AwaitedNode(1, "/p/1", "i-1", "a" * 64)
+TWO = AwaitedNode(2, "/p/2", "i-2", "b" * 64)
+THREE = AwaitedNode(3, "/p/3", "i-3", "c" * 64)
 
 
-def report(node: Awaited, state: NodeState = NodeState.IN_SYNC, **changes: Any) -> str:
+def report(node: AwaitedNode, state: NodeState = NodeState.IN_SYNC, **changes: Any) -> str:
     values = {name: getattr(node, name) for name in ("node", "instance", "user_data")}
     values |= {"state": state, "detail": "", "at": "2026-01-01T00:00:00Z", **changes}
     return NodeReport(**values).model_dump_json()
@@ -38,7 +38,7 @@ class Parameters:
 
 def wait(
     read: Parameters,
-    *nodes: Awaited,
+    *nodes: AwaitedNode,
     deadline: float = 5,
     started: float = 0,
     unhealthy: Unhealthy = lambda _: "",

@@ -80,7 +80,7 @@ def test_this_machine_tells_whose_the_port_is(
     monkeypatch: pytest.MonkeyPatch, pid: int | None, name: str, holder: str
 ) -> None:
     monkeypatch.setattr(host_ports, "shares_network", lambda _: True)
-    open_sockets = [sockets.Listening(Bound("127.0.0.1", 9092), pid, name)]
+    open_sockets = [sockets.ListeningSocket(Bound("127.0.0.1", 9092), pid, name)]
     monkeypatch.setattr(sockets, "listening", lambda: open_sockets)
     reported = host_ports.holders(None, HERE, None, [LOOPBACK], [])
     assert [str(socket) for socket in reported.values()] == [holder]

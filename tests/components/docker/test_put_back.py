@@ -9,7 +9,7 @@ from earshot_pulumi.docker import host_resources, labels, put_back, rolling_rest
 from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.kinds import DockerReadinessKind, DockerStopPreflightKind
 from earshot_pulumi.docker.readiness import RunningCluster
-from earshot_pulumi.driver import Disturbed
+from earshot_pulumi.driver import DisturbedNode
 from earshot_pulumi.properties import write
 
 from earshot.config.docker_host import DockerHost
@@ -147,14 +147,14 @@ def test_the_error_says_how_the_node_is_left_if_its_container_cannot_be_made_aga
     )
 
 
-@pytest.mark.parametrize("kind", [Disturbed, EarshotError])
+@pytest.mark.parametrize("kind", [DisturbedNode, EarshotError])
 def test_only_an_undisturbed_replaced_container_is_put_back(
     engine: ContainerEngine, monkeypatch: pytest.MonkeyPatch, kind: type[EarshotError]
 ) -> None:
     STOP.update({}, stop_props())
     waits(monkeypatch, "id-1", "new-1", kind=kind)
     id = "id-1"
-    if kind is Disturbed:
+    if kind is DisturbedNode:
         replace_first(engine)
         id = "new-1"
     with pytest.raises(EarshotError, match="loop"):

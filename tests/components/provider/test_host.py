@@ -349,7 +349,12 @@ def test_an_operation_has_the_stacks_configuration(
 def test_every_resource_that_components_make_has_a_kind() -> None:
     for name in registry.kinds():
         assert type(registry.kind(type_token(name))).__name__ == f"{name}Kind"
-    for module in ("aws.deployment", "aws.secured", "docker.deployment", "local.deployment"):
+    for module in (
+        "aws.deployment",
+        "aws.cluster_security",
+        "docker.deployment",
+        "local.deployment",
+    ):
         importlib.import_module(f"earshot_pulumi.{module}")
     internal = {subclass.__name__ for subclass in descendants(InternalResource)} - {"Users"}
     assert internal == registry.kinds().keys() - registry.PUBLIC.keys()

@@ -15,7 +15,7 @@ from earshot_pulumi.aws.tags import tags
 from earshot_pulumi.node_links import Links
 
 
-class Secured:
+class ClusterSecurity:
     """The certificates of a cluster and its secrets, below the gate."""
 
     certificates: AwsCertificates
