@@ -36,6 +36,8 @@ _CI_KEYS = re.compile(r"^jobs[ \t]*:|^[ \t]+script[ \t]*:", re.MULTILINE)
 """Keys of CI files."""
 _TASK_SIGN = re.compile(r"containerDefinitions\b[\"']?\s*:")
 """The list of containers of an ECS task definition."""
+_NOMAD_JOB = re.compile(r"^[ \t]*job[ \t]+[\"\w-]+[ \t]*\{", re.MULTILINE)
+_NOMAD = "is a job of Nomad, which is not read"
 _DOCUMENT = re.compile(r"^---(?:\s|$)", re.MULTILINE)
 """The beginning of a document."""
 
@@ -112,7 +114,7 @@ def _unknown_form(
     if report.kind or report.unchecked not in ((), NOT_COMPOSE):
         return report
     reason = "contains no properties, variables, services or resources of a broker"
-    return FileReport(str(file), "", unchecked=(reason,))
+    return FileReport(str(file), "", unchecked=(_NOMAD if _NOMAD_JOB.search(text) else reason,))
 
 
 def _properties(text: str, file_name: str, options: FileOptions) -> FileReport:
@@ -152,7 +154,7 @@ def _variables(
             "sets variables of a broker, but is not an environment file: "
             f"{error.object.removeprefix(f'{file_name}, ')} {error.observed}"
         )
-        return FileReport(file_name, "", unchecked=(reason,))
+        return FileReport(file_name, "", unchecked=(_NOMAD if _NOMAD_JOB.search(text) else reason,))
 
 
 def _without_empty_end(text: str) -> str:

@@ -44,6 +44,7 @@ from earshot.sources.kubernetes import (
 from earshot.sources.open_listeners import open_listeners
 from earshot.sources.pod_variables import Keys
 from earshot.sources.redpanda import listeners_in
+from earshot.sources.strimzi import of_other_operators
 from earshot.sources.substitution import Variables, read_env_file
 from earshot.sources.user_data import READ_PLACES, UserDataFile, broker_files, speaks_of_brokers
 from earshot.sources.workloads import KIND_OF, resources
@@ -138,9 +139,10 @@ def check_manifest(
     has_pods = bool(manifest.brokers) or kubernetes.uses_own_service(manifest)
     candidates = [it.service for it in manifest.containers if it.can_run_broker]
     images = [reason for _, reason in unknown_images(candidates, "container")]
+    not_read = of_other_operators(documents)
     if not (has_pods or kafkas):
-        reasons = (*images, "no container of it is known to run a Kafka broker")
-        return FileReport(file_name, "", unchecked=reasons)
+        no_broker = ("no container of it is known to run a Kafka broker",)
+        return FileReport(file_name, "", unchecked=(*images, *(not_read or no_broker)))
     for resource, observed, allowed in misshapen_pods(documents):
         raise EarshotError(f"{file_name}: {resource}", observed=observed, allowed=allowed)
     containers = {container.name: container for container in manifest.containers}
@@ -190,7 +192,7 @@ def check_manifest(
         for _, resource in resources(documents)
         if (known_kind := KIND_OF.get((kind := str(resource.get("kind"))).lower(), kind)) != kind
     ]
-    unchecked = (*_unknown_in_pods(manifest), *notes)
+    unchecked = (*not_read, *_unknown_in_pods(manifest), *notes)
     return FileReport(
         file_name, kind_of_file, placed_mistakes, unchecked, open_listeners=tuple(open_ends)
     )

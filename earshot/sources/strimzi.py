@@ -22,6 +22,8 @@ from earshot.sources.workloads import (
 )
 
 _GROUP = "kafka.strimzi.io/"
+_BROKER_KINDS = ("Kafka", "KafkaCluster", "Redpanda")
+"""Kinds of which a resource is a cluster, at any operator."""
 _POOLS = "strimzi.io/node-pools"
 _LISTENERS = "spec.kafka.listeners"
 _OLD_VERSIONS = ("v1alpha1", "v1beta1")
@@ -49,6 +51,16 @@ def read_strimzi(documents: Sequence[object]) -> tuple[StrimziKafka, ...]:
         _kafka(path, resource, pools, used_names)
         for path, resource in strimzi_resources
         if resource.get("kind") == "Kafka"
+    )
+
+
+def of_other_operators(documents: Sequence[object]) -> tuple[str, ...]:
+    """A reason for each cluster of an operator other than Strimzi, whose resources are not read."""
+    return tuple(
+        f"{kind} {name_of(resource)} of {group} is not read"
+        for _, resource in resources(documents)
+        if (kind := resource.get("kind")) in _BROKER_KINDS
+        and (group := str(resource.get("apiVersion")).partition("/")[0]) != _GROUP.rstrip("/")
     )
 
 

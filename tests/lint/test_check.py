@@ -272,6 +272,10 @@ UNREAD_LINE = NO_VARIABLES.format("1 is no assignment")
     ("notes.txt", "kafka: [\n", OTHER),
     ("a.ini", "[kafka]\nhost = k\n", OTHER),
     ("kafka.nomad", f"task {{\n  env {{\n{SET}  }}\n}}\n", UNREAD_LINE),
+    *((name, text, "is a job of Nomad, which is not read") for name, text in (
+        ("kafka.nomad", f'job "kafka" {{\n  env {{\n{SET}  }}\n}}\n'),
+        ("kafka.hcl", "variable x {}\n job kafka{ group k {} }\n"),
+      )),
     ("fly.toml", f"app = 'kafka'\n\n[env]\n{SET}", NO_VARIABLES.format("3 is no assignment")),
     ("broker.cfg", f"{SET}KAFKA_HEAP OPTS\n", NO_VARIABLES.format("2 is no assignment")),
     ("settings.py", f"{SET}NAME = '\n", NO_VARIABLES.format("2 has a quote that is not closed")),

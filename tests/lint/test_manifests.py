@@ -231,7 +231,11 @@ TEMPLATE = "is a template: check what it renders (`helm template`, `docker compo
         ("---\n---\n", "is not a Compose file"),
         ("---\na: kafka\n", "is not a Compose file"),
         ("{apiVersion: v1, kind: Service, metadata: {name: kafka}}\n", NO_BROKER),
-        ("{apiVersion: platform.confluent.io/v1beta1, kind: Kafka}\n", NO_BROKER),
+        (
+            "{apiVersion: platform.confluent.io/v1beta1, kind: Kafka, metadata: {name: k}}\n",
+            "Kafka k of platform.confluent.io is not read",
+        ),
+        ("{apiVersion: platform.confluent.io/v1beta1, kind: KafkaTopic}\n", NO_BROKER),
         ("{apiVersion: kafka.strimzi.io/v1, kind: KafkaTopic}\n---\na: b\n", NO_BROKER),
         ("apiVersion: v1\nkind: Pod\nname: {{ .Values.kafka }}-0\n", TEMPLATE),
         ("apiVersion: v1\n{{- if .Values.kafka }}\nkind: Pod\n{{- end }}\n", TEMPLATE),
@@ -240,6 +244,17 @@ TEMPLATE = "is a template: check what it renders (`helm template`, `docker compo
 def test_what_is_passed_over(tmp_path: Path, text: str, why: str) -> None:
     report = checked(tmp_path, text)
     assert (report.kind, report.mistakes, report.unchecked) == ("", (), (why,))
+
+
+def test_a_cluster_of_another_operator_beside_a_broker_is_not_passed_in_silence(
+    tmp_path: Path,
+) -> None:
+    other = "---\n{apiVersion: kafka.banzaicloud.io/v1beta1, kind: KafkaCluster}\n"
+    for text in (MANIFEST, STRIMZI):
+        (reason,) = set(checked(tmp_path, text + other).unchecked) - set(
+            checked(tmp_path, text).unchecked
+        )
+        assert reason.endswith("of kafka.banzaicloud.io is not read")
 
 
 LINES = st.sampled_from(MANIFEST.splitlines() + STRIMZI.splitlines())
