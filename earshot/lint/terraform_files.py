@@ -4,6 +4,7 @@ The other files of its folder are its module: they set variables and declare the
 """
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -16,11 +17,11 @@ from earshot.lint.model import FileOptions, FileReport, Mistake, Place, together
 from earshot.lint.places import in_lines
 from earshot.lint.script_files import check_script
 from earshot.lint.task_files import Findings, report_on
-from earshot.listeners.images import spellings
+from earshot.listeners.images import is_broker, spellings
 from earshot.listeners.listed import by_key
 from earshot.rules.rule import Finding
 from earshot.sources.files import text_of, texts_beside
-from earshot.sources.hcl import Block, Expression, evaluate
+from earshot.sources.hcl import Block, Expression, Value, evaluate
 from earshot.sources.task_definition import task_containers
 from earshot.sources.terraform import CONTAINER, TASK, USER_DATA, DeclaredContainer, Module
 from earshot.sources.user_data import is_user_data
@@ -29,12 +30,18 @@ from earshot.sources.values import list_of
 KIND = "Terraform file"
 _NOTHING = "declares no container that is known to run a Kafka broker, and no user data of one"
 _DEFINITIONS = "container_definitions"
+_NAMES_IMAGE = ("image", "chart")
+_READ_KINDS = (CONTAINER, TASK, "docker_image", "docker_registry_image", "docker_tag")
+_IMAGE_IN_TEXT = re.compile(
+    r"^[\s{-]*[\"']?image[\"']?[ \t]*[:=][ \t]*[\"']?([^\s\"']+)", re.MULTILINE
+)
+_CHARTS = re.compile(r"(?:.*/)?(?:cp-)?(?:kafka|redpanda)", re.IGNORECASE)
 _ATTRIBUTES = {"networks": "networks_advanced", "ports": "ports", "image": "image"}
 
 
 def check_terraform(text: str, file: Path, options: FileOptions) -> FileReport:
     """Checks one file of a module; the findings about other files of it are theirs."""
-    if not any(name in text for name in (CONTAINER, TASK, *USER_DATA)):
+    if not any(name in text for name in (CONTAINER, TASK, *USER_DATA, *_NAMES_IMAGE)):
         return FileReport(str(file), "", unchecked=(_NOTHING,))
     texts = sorted({**dict(texts_beside(file, (".tf", ".tf.json"))), str(file): text}.items())
     module = _module(tuple(texts), tuple(_values(file)))
@@ -42,11 +49,12 @@ def check_terraform(text: str, file: Path, options: FileOptions) -> FileReport:
         *_containers(module, text, file, options),
         *_tasks(module, text, file, options),
         *_user_data(module, text, file, options),
+        *_unread_kinds(module, file),
     ]
     checked = [report for report in reports if report.kind]
     if not checked:
-        reasons = (reason for report in reports for reason in report.unchecked)
-        return FileReport(str(file), "", unchecked=(*reasons, _NOTHING))
+        reasons = tuple(reason for report in reports for reason in report.unchecked)
+        return FileReport(str(file), "", unchecked=reasons or (_NOTHING,))
     return together(reports, KIND)
 
 
@@ -140,6 +148,45 @@ def _tasks(module: Module, text: str, file: Path, options: FileOptions) -> Itera
         report = report_on(task_containers(definitions), str(file), KIND, placed, options)
         if report.kind:
             yield report
+
+
+def _unread_kinds(module: Module, file: Path) -> Iterator[FileReport]:
+    """A report for each resource or module of ``file`` that names a broker, and is not read."""
+    for block in module.files[str(file)].blocks:
+        is_read = (
+            block.type not in ("resource", "module") or "".join(block.labels[:1]) in _READ_KINDS
+        )
+        if not is_read and any(_names_broker(key, text) for key, text in _texts(block, module)):
+            name = ".".join((*(["module"] if block.type == "module" else []), *block.labels))
+            reason = f"{name}: has the image or the chart of a broker, and its kind is not read"
+            yield FileReport(str(file), "", unchecked=(reason,))
+
+
+def _names_broker(key: str, text: str) -> bool:
+    if key == "chart":
+        return _CHARTS.fullmatch(text) is not None
+    images = [text] if key.endswith("image") else _IMAGE_IN_TEXT.findall(text)
+    return any(is_broker(image, {}) for image in images)
+
+
+def _texts(block: Block, module: Module) -> Iterator[tuple[str, str]]:
+    """(key, text) of each text in ``block``, at any depth."""
+    for key, expression in block.attributes.items():
+        if key not in USER_DATA:
+            yield from _texts_in(key, evaluate(expression.text, module.resolve))
+    for inner in block.blocks:
+        yield from _texts(inner, module)
+
+
+def _texts_in(key: str, value: Value) -> Iterator[tuple[str, str]]:
+    if isinstance(value, str):
+        yield key, value
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts_in(key, item)
+    elif value is not None:
+        for name, item in value.items():
+            yield from _texts_in(name, item)
 
 
 def _list_in(text: str) -> list[object]:

@@ -272,6 +272,10 @@ def test_json_is_read_like_the_language(tmp_path: Path) -> None:
         assert not check(write(tmp_path, "cdk.tf.json", text), {}).kind
 
 
+POD = 'resource "kubernetes_pod" "k" {\n  container {\n    image = %s\n  }\n}\n%s'
+CHART = 'resource "helm_release" "k" {\n  chart = "%s"\n}\n'
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -279,6 +283,16 @@ def test_json_is_read_like_the_language(tmp_path: Path) -> None:
         ('resource "aws_msk_cluster" "kafka" {}\n', "declares no container"),
         ('resource "aws_instance" "kafka" {\n  user_data = file("boot.sh")\n}\n',
          "aws_instance.kafka: user_data could not be read"),
+        (POD % ("var.image", 'variable "image" {\n  default = "apache/kafka:4.1.1"\n}\n'),
+         "kubernetes_pod.k: has the image"),
+        (POD % ('"confluentinc/cp-schema-registry:7.6.0"', ""), "declares no container"),
+        ('module "k" {\n  tasks = { a = [{ image = "apache/kafka:4.1.1" }] }\n}\n',
+         "module.k: has the image"),
+        (CHART % "bitnami/kafka", "helm_release.k: has the image or the chart"),
+        (CHART % "kafka-ui", "declares no container"),
+        ('resource "kubectl_manifest" "k" {\n  yaml_body = "a:\\n- image: \'apache/kafka\'"\n}\n',
+         "kubectl_manifest.k: has the image"),
+        ('resource "docker_image" "k" {\n  image = "apache/kafka"\n}\n', "declares no container"),
         ("", "declares no container"),
         ("resource {{{ \"", "declares no container"),
     ],
@@ -286,6 +300,17 @@ def test_json_is_read_like_the_language(tmp_path: Path) -> None:
 def test_a_file_without_a_broker_is_not_judged(tmp_path: Path, text: str, reason: str) -> None:
     report = check(write(tmp_path, "main.tf", text), {})
     assert report.kind == "" and report.unchecked[0].startswith(reason)
+
+
+def test_a_broker_of_a_kind_that_is_not_read_is_named_beside_one_that_is_read(
+    tmp_path: Path,
+) -> None:
+    pod = POD % ('"apache/kafka:4.1.1"', "")
+    report = check(write(tmp_path, "main.tf", broker("localhost:9092", "") + pod), {})
+    assert report.kind == "Terraform file"
+    assert report.unchecked == (
+        "kubernetes_pod.k: has the image or the chart of a broker, and its kind is not read",
+    )
 
 
 def test_what_the_listeners_leave_open_is_said(tmp_path: Path) -> None:
