@@ -13,6 +13,7 @@ from earshot.checks.lone_settings import (
 )
 from earshot.errors import EarshotError
 from earshot.lint.compose_files import NOT_COMPOSE, check_compose, check_together
+from earshot.lint.containers import UNREAD_KIND, names_broker
 from earshot.lint.files import overlays_of
 from earshot.lint.forms import Form, by_content, by_name
 from earshot.lint.model import NO_OPTIONS, FileOptions, FileReport, Mistake
@@ -114,6 +115,8 @@ def _unknown_form(
     if report.kind or report.unchecked not in ((), NOT_COMPOSE):
         return report
     reason = "contains no properties, variables, services or resources of a broker"
+    if names_broker(text):
+        reason = UNREAD_KIND
     return FileReport(str(file), "", unchecked=(_NOMAD if _NOMAD_JOB.search(text) else reason,))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from earshot.checks.deployment import advice_on_services, mistakes
 from earshot.errors import EarshotError
-from earshot.lint.containers import unknown_images
+from earshot.lint.containers import UNREAD_KIND, names_broker, unknown_images
 from earshot.lint.files import published_by_siblings
 from earshot.lint.model import FileOptions, FileReport, Mistake
 from earshot.lint.places import in_files
@@ -225,7 +225,8 @@ def _report_without_compose(text: str, file_name: str) -> FileReport:
         reason = "has values of a Helm chart: check what it renders (`helm template`)"
         return FileReport(file_name, "", unchecked=(reason,))
     kinds = (kind for kind, sign in _OTHER_KINDS if re.search(sign, text, re.MULTILINE))
-    return FileReport(file_name, "", unchecked=(next(kinds, NOT_COMPOSE[0]),))
+    fallback = UNREAD_KIND if names_broker(text) else NOT_COMPOSE[0]
+    return FileReport(file_name, "", unchecked=(next(kinds, fallback),))
 
 
 def _not_included(compose: Compose) -> list[str]:

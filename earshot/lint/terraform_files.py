@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from earshot.errors import EarshotError
-from earshot.lint.containers import Containers
+from earshot.lint.containers import Containers, names_broker
 from earshot.lint.model import FileOptions, FileReport, Mistake, Place, together
 from earshot.lint.places import in_lines
 from earshot.lint.script_files import check_script
@@ -32,9 +32,6 @@ _NOTHING = "declares no container that is known to run a Kafka broker, and no us
 _DEFINITIONS = "container_definitions"
 _NAMES_IMAGE = ("image", "chart")
 _READ_KINDS = (CONTAINER, TASK, "docker_image", "docker_registry_image", "docker_tag")
-_IMAGE_IN_TEXT = re.compile(
-    r"^[\s{-]*[\"']?image[\"']?[ \t]*[:=][ \t]*[\"']?([^\s\"']+)", re.MULTILINE
-)
 _CHARTS = re.compile(r"(?:.*/)?(?:cp-)?(?:kafka|redpanda)", re.IGNORECASE)
 _ATTRIBUTES = {"networks": "networks_advanced", "ports": "ports", "image": "image"}
 
@@ -165,8 +162,7 @@ def _unread_kinds(module: Module, file: Path) -> Iterator[FileReport]:
 def _names_broker(key: str, text: str) -> bool:
     if key == "chart":
         return _CHARTS.fullmatch(text) is not None
-    images = [text] if key.endswith("image") else _IMAGE_IN_TEXT.findall(text)
-    return any(is_broker(image, {}) for image in images)
+    return is_broker(text, {}) if key.endswith("image") else names_broker(text)
 
 
 def _texts(block: Block, module: Module) -> Iterator[tuple[str, str]]:

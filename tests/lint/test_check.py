@@ -272,6 +272,13 @@ UNREAD_LINE = NO_VARIABLES.format("1 is no assignment")
     ("notes.txt", "kafka: [\n", OTHER),
     ("a.ini", "[kafka]\nhost = k\n", OTHER),
     ("kafka.nomad", f"task {{\n  env {{\n{SET}  }}\n}}\n", UNREAD_LINE),
+    *((name, text, "has the image of a broker, but files of its kind are not read")
+      for name, text in (
+          (".drone.yml", "kind: pipeline\nservices:\n- name: k\n  image: apache/kafka:4.1.1\n"),
+          ("Dockerfile", f"FROM 'apache/kafka:4.1.1'\nENV {SET}"),
+          ("kafka.bicep", "resource k {\n  image: 'bitnami/kafka:3.9'\n}\n"),
+      )),
+    (".drone.yml", "kind: pipeline\nservices:\n- image: kafka-ui\n", "is not a Compose file"),
     *((name, text, "is a job of Nomad, which is not read") for name, text in (
         ("kafka.nomad", f'job "kafka" {{\n  env {{\n{SET}  }}\n}}\n'),
         ("kafka.hcl", "variable x {}\n job kafka{ group k {} }\n"),
