@@ -196,7 +196,6 @@ def node_user_data(
             if listener.name in leaving
         },
         client=spec.client,
-        ready_seconds=spec.ready_seconds,
     )
     try:
         return user_data(aws_plan.plan, node, boot)

@@ -65,6 +65,8 @@ _HEAP = re.compile(r"[1-9]\d*[mg]", re.ASCII)
 _BY_ID = "/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_"
 SECRETS = "/run/kafka/secrets"
 """Where the files of `Boot.secrets` are; in memory, so they never reach a disk."""
+PROGRESS_SECONDS = 60
+"""Between two looks at what a node that is not in sync lacks."""
 CLIENTS_SECONDS = 15
 """From one report of the clients of listeners that leave to the next."""
 SKEW_SECONDS = 5
@@ -117,8 +119,6 @@ class Boot(Frozen):
     (the controllers' where the node is no broker); the protocol is known from the plan."""
     volume_seconds: int = Field(default=300, ge=1, le=3600)
     """How long one attempt waits for the volume to be attached; there is always another."""
-    ready_seconds: int = Field(default=900, ge=10, le=7200)
-    """How long a started node may take to be in sync."""
 
     @field_validator("client")
     @classmethod

@@ -21,7 +21,14 @@ from earshot.listeners.render import server_properties, settings
 from earshot.listeners.secrets import revealed
 from earshot.listeners.security import USERS, own_stores, token_options
 from earshot.listeners.terms import Role
-from earshot.user_data.boot import CLIENTS_SECONDS, PACKAGING, SECRETS, SHOWN_CLIENTS, Boot
+from earshot.user_data.boot import (
+    CLIENTS_SECONDS,
+    PACKAGING,
+    PROGRESS_SECONDS,
+    SECRETS,
+    SHOWN_CLIENTS,
+    Boot,
+)
 from earshot.user_data.cloud_config import cloud_config, rendered
 
 MOUNT = "/var/lib/kafka"
@@ -117,6 +124,7 @@ def _values(plan: ClusterPlan, node: Node, boot: Boot) -> dict[str, Any]:
         "roles": " and ".join(node.roles),
         "leaving": [f"{name}:{port}" for name, port in boot.leaving.items()],
         "shown": SHOWN_CLIENTS,
+        "between_looks": PROGRESS_SECONDS,
         "between_reports": CLIENTS_SECONDS,
         "listener": _own_listener(plan, node),
         "old_logging": plan.kafka_version.startswith("3."),
