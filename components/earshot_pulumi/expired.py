@@ -7,8 +7,8 @@ from pathlib import Path
 
 from earshot.certificates import authority
 from earshot.listeners.listed import numbered
+from earshot.transition.refusal import STOP_FIRST
 from earshot_pulumi.node_links import Links
-from earshot_pulumi.refusals import STOP_FIRST
 
 
 def read_text(path: str) -> str:

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from earshot.config.cluster import FIRST_SEPARATE_CONTROLLER
 from earshot.errors import EarshotError
 from earshot.listeners.listed import listed
+from earshot.transition.refusal import STOP_FIRST
 
 REMEMBER = (
     "Run the same command once with the current listeners, so that they are recorded, and then "
     "with these"
 )
 """The fix if no plan is recorded. With a recorded plan, the change is made in steps."""
-STOP_FIRST = "stop the cluster first (`pulumi destroy`; data is kept)"
 REMOVAL = "`data: delete` and `pulumi destroy`"
 """The commands that remove the data."""
 NO_WAY_BACK = (

@@ -11,7 +11,7 @@ from earshot.listeners.security import is_computed
 from earshot.listeners.terms import Protocol
 from earshot.transition.reach import of_brokers, protocols, takeovers
 
-STOP = "stop the cluster first (`pulumi destroy`; data is kept)"
+STOP_FIRST = "stop the cluster first (`pulumi destroy`; with `data: keep` it keeps the data)"
 MAX_SHOWN = 3
 """The maximum number of nodes in a message."""
 
@@ -58,7 +58,7 @@ def no_order(current: ClusterPlan, target: ClusterPlan) -> EarshotError:
     return _refused(
         f"brokers would reach each other through {name} instead of {current.inter_broker}, and in "
         "every order of restarts a broker would use a listener that another one lacks",
-        f"change one listener at a time; or {STOP}",
+        f"change one listener at a time; or {STOP_FIRST}",
     )
 
 
@@ -76,7 +76,7 @@ def _obstacles(current: ClusterPlan, target: ClusterPlan) -> Iterator[EarshotErr
             f"the controllers would move from {listed(dict.fromkeys(old_voters.values()))} to "
             f"{listed(dict.fromkeys(new_voters.values()))} while they run: during a rolling "
             "restart no majority could connect to each other",
-            f"keep the controllers' addresses; or {STOP}",
+            f"keep the controllers' addresses; or {STOP_FIRST}",
         )
     links = [f"{plan.controller} ({plan.controller_protocol})" for plan in (current, target)]
     if links[0] != links[1]:
@@ -84,26 +84,26 @@ def _obstacles(current: ClusterPlan, target: ClusterPlan) -> Iterator[EarshotErr
             f"the controllers' listener would change from {links[0]} to {links[1]} while they "
             "run: the node restarted first would not reach the others",
             f"keep the controllers' listener (`name: {current.controller}`, `protocol: "
-            f"{current.controller_protocol}`); or {STOP}",
+            f"{current.controller_protocol}`); or {STOP_FIRST}",
         )
     if current.security is not None and target.security is None:
         yield _refused(
             "`security` would be removed while brokers run: those restarted first would have no "
             "certificates, which the others require",
-            STOP,
+            STOP_FIRST,
         )
     elif current.security is None and target.security is not None:
         if user_keys := _own_security(current):
             yield _refused(
                 f"`security` would be added while brokers run with the user's {listed(user_keys)}: "
                 "those restarted first would not know which authorities the others trust",
-                STOP,
+                STOP_FIRST,
             )
     elif current.security and target.security and _changes_source(current, target):
         yield _refused(
             "nodes would get certificates from another source while brokers run: the others "
             "would not trust those restarted first",
-            STOP,
+            STOP_FIRST,
         )
     elif obstacle := _new_issuer(current, target):
         yield obstacle
@@ -112,7 +112,7 @@ def _obstacles(current: ClusterPlan, target: ClusterPlan) -> Iterator[EarshotErr
             f"nodes would get certificates for {listed(subjects)} while brokers run: Kafka "
             "authorizes nodes by these subjects, and nodes restarted later do not have them in "
             "their settings",
-            f"have the certificates issued for the same subjects as before; or {STOP}",
+            f"have the certificates issued for the same subjects as before; or {STOP_FIRST}",
         )
     for old, new, address in _other_ids(current, target):
         yield _refused(
@@ -149,7 +149,8 @@ def _new_issuer(current: ClusterPlan, target: ClusterPlan) -> EarshotError | Non
         f"authority {new} would replace authority {old} in one step: nodes and clients that "
         "trust only one of them would refuse certificates of the other",
         f"set `security.tls.authorities` to [{old}, {new}] first, and give clients new files "
-        f"(`earshot client`); then set [{new}, {old}], then [{new}], an update each; or {STOP}",
+        f"(`earshot client`); then set [{new}, {old}], then [{new}], an update each; "
+        f"or {STOP_FIRST}",
     )
 
 

@@ -235,13 +235,13 @@ REFUSALS = [
      ("the controllers would move from b1.controller.example:29092 to "
       "b1.controller.example:29192 while they run: during a rolling restart no majority "
       "could connect to each other"),
-     ("keep the controllers' addresses; or stop the cluster first (`pulumi destroy`; data is "
-      "kept)")),
+     ("keep the controllers' addresses; or stop the cluster first (`pulumi destroy`; with "
+      "`data: keep` it keeps the data)")),
     (plan(INTERNAL, EXTERNAL, controllers={"count": 1, "protocol": "SSL"}),
      ("the controllers' listener would change from CONTROLLER (PLAINTEXT) to CONTROLLER "
       "(SSL) while they run: the node restarted first would not reach the others"),
      ("keep the controllers' listener (`name: CONTROLLER`, `protocol: PLAINTEXT`); or stop "
-      "the cluster first (`pulumi destroy`; data is kept)")),
+      "the cluster first (`pulumi destroy`; with `data: keep` it keeps the data)")),
     (plan(REPL | {"port": 19092}, EXTERNAL),
      ("port 19092 of node 1, 19092 of node 2, 19092 of node 3 would change from INTERNAL to "
       "REPL in one step, and clients of INTERNAL would get the addresses of REPL"),
@@ -311,7 +311,7 @@ def test_security_is_refused_beside_security_settings_of_the_users_own(
         "nothing was changed: running brokers cannot make this change: `security` would be added "
         f"while brokers run with the user's {shown}: those restarted first would not know "
         "which authorities the others trust\n"
-        "  fix: stop the cluster first (`pulumi destroy`; data is kept)"
+        "  fix: stop the cluster first (`pulumi destroy`; with `data: keep` it keeps the data)"
     )
 
 
@@ -349,7 +349,7 @@ def test_an_authority_takes_over_once_all_trust_both() -> None:
             "one of them would refuse certificates of the other\n  fix: set "
             f"`security.tls.authorities` to [{old}, {new}] first, and give clients new files "
             f"(`earshot client`); then set [{new}, {old}], then [{new}], an update each; or stop "
-            "the cluster first (`pulumi destroy`; data is kept)"
+            "the cluster first (`pulumi destroy`; with `data: keep` it keeps the data)"
         )
 
 
@@ -407,7 +407,10 @@ def test_where_no_order_is_safe_both_listeners_between_brokers_are_named(protoco
             "brokers would reach each other through REPL instead of INTERNAL, and in every order "
             "of restarts a broker would use a listener that another one lacks"
         ),
-        "change one listener at a time; or stop the cluster first (`pulumi destroy`; data is kept)",
+        (
+            "change one listener at a time; or stop the cluster first (`pulumi destroy`; with "
+            "`data: keep` it keeps the data)"
+        ),
     )
     same = no_order(BEFORE, plan(INTERNAL))
     assert same.observed == refusal.observed.replace("REPL", "INTERNAL")

@@ -17,6 +17,7 @@ from earshot.listeners.properties import NodeSettings, read_environment
 from earshot.listeners.security import node_name
 from earshot.placement.node_container import KEYS
 from earshot.sockets import Bound
+from earshot.transition.refusal import STOP_FIRST
 from earshot_pulumi import expired, listener_removal
 from earshot_pulumi.docker import engine_objects, throwaway
 from earshot_pulumi.docker.container_address import Engines
@@ -29,7 +30,7 @@ from earshot_pulumi.docker.engine_objects import (
 from earshot_pulumi.docker.inner_listener import text_in
 from earshot_pulumi.node_links import Links, unrollable
 from earshot_pulumi.provider.kind import Properties
-from earshot_pulumi.refusals import REMEMBER, STOP_FIRST
+from earshot_pulumi.refusals import REMEMBER
 
 _TABLES: Final = ("cat", "/proc/net/tcp", "/proc/net/tcp6")
 _HEAD: Final = "local_address"

@@ -15,6 +15,7 @@ from earshot.jvm.java import Java, find_java
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.properties import NodeSettings, read_properties
 from earshot.listeners.render import server_properties
+from earshot.transition.refusal import STOP_FIRST
 from earshot_pulumi import expired, listener_removal
 from earshot_pulumi.local.cluster_memory import ended, ended_first, node_directory, recall
 from earshot_pulumi.local.node_files import as_written
@@ -23,7 +24,6 @@ from earshot_pulumi.node_data import feature_level, is_formatted
 from earshot_pulumi.node_links import Links, unrollable
 from earshot_pulumi.refusals import (
     REMEMBER,
-    STOP_FIRST,
     goes_back,
     older_kafka,
     refuse,

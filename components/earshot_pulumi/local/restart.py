@@ -10,6 +10,7 @@ from earshot.errors import EarshotError
 from earshot.files import cache
 from earshot.listeners.listed import listed
 from earshot.listeners.properties import read_properties
+from earshot.transition.refusal import STOP_FIRST
 from earshot_pulumi.driver import (
     CatchingUp,
     change_or_restore,
@@ -23,7 +24,6 @@ from earshot_pulumi.local.preflight import find_kafka, started_with, version_of
 from earshot_pulumi.local.process import Launch, check_java, check_room, start, stop
 from earshot_pulumi.local.process_record import Record, running
 from earshot_pulumi.local.readiness import RunningCluster
-from earshot_pulumi.refusals import STOP_FIRST
 
 LOCK = "restart.lock"
 """File below the cluster's root that is locked while a node is restarted."""

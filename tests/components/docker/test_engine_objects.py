@@ -149,7 +149,7 @@ def test_controllers_do_not_move_while_they_run() -> None:
         (
             f"the controllers would move from {old} to {new} while they run: during a rolling "
             "change no majority could connect to each other. Stop the cluster first (`pulumi "
-            "destroy`; data is kept)"
+            "destroy`; with `data: keep` it keeps the data)"
         )
     ]
     running = objects.containers

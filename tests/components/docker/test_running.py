@@ -15,6 +15,7 @@ from earshot_pulumi.docker.engine_objects import EngineObjects, TargetStack
 from earshot_pulumi.docker.running import RunningNode, client_problems, link_problems
 
 from earshot.listeners.properties import NodeSettings, read_environment
+from earshot.transition.refusal import STOP_FIRST
 from tests.components.docker.conftest import Connect
 from tests.components.docker.container_engine import node_container
 from tests.components.docker.stacks import container, target_stack
@@ -196,7 +197,7 @@ def test_another_link_between_brokers_is_refused_with_the_way(
     assert f"would change from INTERNAL (PLAINTEXT) to {link}" in message
     assert message.endswith(
         "Run the same command once with the current listeners, so that they are recorded, and then "
-        "with these; or stop the cluster first (`pulumi destroy`; data is kept)"
+        f"with these; or {STOP_FIRST}"
     )
 
 
@@ -253,6 +254,6 @@ def test_security_does_not_come_or_go_while_nodes_run(
     assert change_message(connect, before, after) == (
         f"`security` would be {what} while brokers run: restarted brokers and the others could not "
         "connect to each other, because only some of them would have certificates. Stop the "
-        "cluster first (`pulumi destroy`; data is kept)"
+        "cluster first (`pulumi destroy`; with `data: keep` it keeps the data)"
     )
     assert change_message(connect, after, after) == ""

@@ -521,7 +521,7 @@ def test_controllers_move_only_while_none_of_them_runs(tmp_path: Path) -> None:
             (
                 f"the controllers would move from {old} to {new} while they run: during a "
                 "rolling change no majority could connect to each other. Stop the cluster first "
-                "(`pulumi destroy`; data is kept)"
+                "(`pulumi destroy`; with `data: keep` it keeps the data)"
             )
         ]
         assert problems(tmp_path, planned()) == []

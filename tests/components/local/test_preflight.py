@@ -20,6 +20,7 @@ from earshot.jvm.broker_settings import ParserAnswer
 from earshot.jvm.java import Java
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.render import server_properties
+from earshot.transition.refusal import STOP_FIRST
 from earshot.transition.steps import transition
 from tests.components.local.nodes import recorded_node
 from tests.components.local.test_cluster_memory import PORTS, planned
@@ -227,7 +228,7 @@ def test_a_renamed_inter_broker_listener_is_refused_while_running_nodes_are_unkn
     assert "from INTERNAL (PLAINTEXT) to BROKERS (PLAINTEXT)" in problem
     assert problem.endswith(
         "Run the same command once with the current listeners, so that they are recorded, and then "
-        "with these; or stop the cluster first (`pulumi destroy`; data is kept)"
+        f"with these; or {STOP_FIRST}"
     )
 
 

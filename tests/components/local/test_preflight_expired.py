@@ -48,4 +48,8 @@ def test_no_node_is_restarted_that_could_not_connect_to_the_others(
         assert [node.id for node in preflight.in_order(tmp_path, plan.nodes)] == first
         problems = "".join(preflight.expired_problems(tmp_path))
     assert refused in problems and bool(refused) is bool(problems)
-    assert not refused or "Stop the cluster first (`pulumi destroy`; data is kept)" in problems
+    assert (
+        not refused
+        or "Stop the cluster first (`pulumi destroy`; with `data: keep` it keeps the data)"
+        in problems
+    )

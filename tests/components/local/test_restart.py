@@ -148,7 +148,7 @@ def test_without_a_quorum_there_is_no_wait(tmp_path: Path, node: NodeDouble) -> 
         ({"behind": True},
          ("not in sync: node 2; with one more node down, brokers could refuse writes\n"
           "  fix: wait until they are in sync, then run the same command again; if they cannot "
-          "be, stop the cluster first (`pulumi destroy`; data is kept)")),
+          "be, stop the cluster first (`pulumi destroy`; with `data: keep` it keeps the data)")),
     ],
     ids=["down", "suspended", "not in sync"],
 )  # fmt: skip
