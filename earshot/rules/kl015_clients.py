@@ -5,9 +5,10 @@ once for all clients that fail there.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from earshot.facts.cluster import ClusterFacts
+from earshot.listeners.address import Address
 from earshot.listeners.listed import by_key, shortened
 from earshot.names.kinds import ip_of
 from earshot.rules import kl015_no_clients
@@ -25,6 +26,7 @@ from earshot.topology.walk import (
     broker_connection,
     broker_connections,
     failing,
+    walk,
 )
 from earshot.topology.ways import Answer, Failure, HopKind, Trace
 
@@ -306,6 +308,11 @@ def _wrong_address(
     )
 
 
+def _works(deployment: Deployment, client: Bootstrap, address: Address) -> bool:
+    """Whether ``client`` may reach all brokers if it bootstraps to ``address``."""
+    return walk(deployment, replace(client, addresses=(address,))).answer is not Answer.NO
+
+
 def _no_bootstrap(
     deployment: Deployment, client: Bootstrap, entrances: Sequence[BootstrapConnection]
 ) -> Finding:
@@ -314,12 +321,16 @@ def _no_bootstrap(
     )
     traces = [entrance.trace for entrance in entrances]
     offers = deployment.alternative_addresses(client, traces)
-    expected = f"one of {', '.join(offers)}" if offers else "a listener of a broker"
+    working = [offer for offer in offers if _works(deployment, client, offer)]
+    expected = f"one of {', '.join(map(str, working))}" if working else "a listener of a broker"
     remedy = "bootstrap to a listener whose advertised address works in this container"
+    if offers and not working:
+        expected = "a listener for clients in this container, and no broker has one"
+        remedy = "add a listener that advertises an address of this network, and bootstrap to it"
     refused = [trace.address for trace in traces if trace.end is Failure.REFUSED]
     for address in refused:
         if (closed := deployment.loopback_listener(client.service, address)) is not None:
-            remedy = on_all_interfaces(closed)
+            expected, remedy = f"one of {', '.join(map(str, offers))}", on_all_interfaces(closed)
     if apart := _broker_on_other_network(deployment, client.service, traces):
         net = apart.container.networks[0].name
         expected = f"a network that {client.service} and {apart.service} have in common"

@@ -69,11 +69,13 @@ class Deployment:
         is_shown = is_loopback(host) or ip_of(host) is not None or host in self.names.all
         return is_shown or not self._ways.is_published(trace.address.port)
 
-    def alternative_addresses(self, client: Bootstrap, traces: Sequence[Trace]) -> Sequence[str]:
+    def alternative_addresses(
+        self, client: Bootstrap, traces: Sequence[Trace]
+    ) -> Sequence[Address]:
         """Addresses that ``client``, which has the ``traces``, could bootstrap to instead."""
-        hosted = [str(right) for trace in traces if (right := corrected_address(trace.address))]
+        hosted = [right for trace in traces if (right := corrected_address(trace.address))]
         return hosted or [
-            f"{broker.service}:{endpoint.bind.port}"
+            Address(broker.service, endpoint.bind.port)
             for broker in self.brokers
             for endpoint in broker.for_clients
         ]

@@ -66,7 +66,7 @@ class PodDeployment(Deployment):
         pod, (_, *parts) = self.pods[broker.service], in_cluster(trace.address.host)
         return bool(pod.hostnames and pod.subdomain and pod.subdomain.lower() in parts[:1])
 
-    def alternative_addresses(self, client: Bootstrap, traces: Sequence[Trace]) -> list[str]:
+    def alternative_addresses(self, client: Bootstrap, traces: Sequence[Trace]) -> list[Address]:
         """The ports for clients of the Services in ``traces``, or else of Services with brokers."""
         asked = [service for trace in traces for service in self.named(trace.address.host)]
         before = [
@@ -81,7 +81,7 @@ class PodDeployment(Deployment):
             host = service.name if is_near else f"{service.name}.{service.namespace}"
             for port in service.ports or ():
                 offers[Address(host, port.port)] = None
-        return [str(offer) for offer in offers if not self._is_for_controllers(client, offer)]
+        return [offer for offer in offers if not self._is_for_controllers(client, offer)]
 
     def _is_for_controllers(self, client: Bootstrap, address: Address) -> bool:
         reached = self.trace(client.service, address).reached

@@ -108,7 +108,7 @@ def test_a_listener_that_answers_with_a_name_of_its_own_has_no_finding(
     ("port", "remedy"),
     [
         (9092, "write B://0.0.0.0:9092 into listeners, and keep what it advertises"),
-        (9093, "bootstrap to a listener whose advertised address works in this container"),
+        (9093, "add a listener that advertises an address of this network, and bootstrap to it"),
     ],
 )
 def test_the_remedy_names_the_listener_that_refuses_the_client(port: int, remedy: str) -> None:
