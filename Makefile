@@ -44,7 +44,7 @@ setup: ## make .venv (with .venv/bin/earshot) and get the tools
 up: setup ## bring the cluster up, validate it, print the matrix
 	@exec $(VENV_PYTHON) -m toolchain.stack up --stack="$$STACK"
 
-down: setup ## stop the brokers, keep their data
+down: setup ## stop the brokers, keep their data (unless the stack has `data: delete`)
 	@exec $(VENV_PYTHON) -m toolchain.stack down --stack="$$STACK"
 
 clean: setup ## stop the brokers and remove their data

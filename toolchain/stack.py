@@ -96,7 +96,7 @@ class Stack:
         return self._earshot("validate")
 
     def down(self) -> int:
-        """Stop the brokers; their data stays."""
+        """Stop the brokers. Their data stays, unless the deployed stack has `data: delete`."""
         code = 0
         if self._exists():
             self._check_needs()
