@@ -129,8 +129,9 @@ def parser() -> argparse.ArgumentParser:
         help="also write the result to this file (.txt, .json, .sarif, .xml, .md; - is stdout); "
         "may be repeated")
     add("--explain", metavar="CLIENT", type=_value,
-        help="print only the walk of this service of a Compose file to its brokers, hop by hop "
-        "('host': of clients on the machine); ends with 0 for yes, 1 for no, 3 for unknown")
+        help="print only the walk of this service (in a manifest, WORKLOAD/CONTAINER) to its "
+        "brokers, hop by hop ('host': of clients on the machine); ends with 0 for yes, 1 for no, "
+        "3 for unknown")
     add("--force", action="store_true",
         help="let --output and --write-baseline replace any file")
     # fmt: on

@@ -68,7 +68,8 @@ class Waiver:
         """``mistake`` as ignored, or with a note that the waiver has expired."""
         if self.until is not None and self.until < today:
             return replace(mistake, expired=f"was ignored until {self.until}: {self.reason}")
-        return replace(mistake, ignored=self.reason)
+        last_day = "" if self.until is None else f" (until {self.until})"
+        return replace(mistake, ignored=f"{self.reason}{last_day}")
 
 
 def last_day(text: str, where: str) -> date:

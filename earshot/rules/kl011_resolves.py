@@ -69,6 +69,7 @@ def _violation(
     kind = kind_of(host)
     if outlook(kind, location).resolves is Expectation.NO:
         observed += f"; it is {kind}: {TABLE[kind].note}"
+        remedy = f"advertise another name: this one never resolves {location}"
     return RULE.finding(
         observed,
         f"a name that resolves {location}",

@@ -149,7 +149,7 @@ def test_a_mistake_counts_again_after_its_day(tmp_path: Path) -> None:
         with_baseline(linted(ERROR), entries, ROOT, day).mistakes[0]
         for day in (TODAY, date(2026, 12, 2))
     )
-    assert (on_the_day.ignored, on_the_day.expired) == (IN_BASELINE, "")
+    assert (on_the_day.ignored, on_the_day.expired) == (f"{IN_BASELINE} (until 2026-12-01)", "")
     assert (later.ignored, later.is_error) == ("", True)
     assert later.expired == "was ignored until 2026-12-01: in the baseline"
     # brought up to date, it keeps its day

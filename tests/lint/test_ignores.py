@@ -55,7 +55,7 @@ class TestComments:
     @pytest.mark.parametrize(
         ("comment", "ignored", "expired"),
         [
-            ("until=2026-12-01 why", "why", ""),
+            ("until=2026-12-01 why", "why (until 2026-12-01)", ""),
             ("until=2026-11-30 why", "", "was ignored until 2026-11-30: why"),
             ("until=2026-11-30", "", f"was ignored until 2026-11-30: {NO_REASON}"),
             ("why until=2026-11-30", "why until=2026-11-30", ""),

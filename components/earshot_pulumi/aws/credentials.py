@@ -23,7 +23,7 @@ def client(config: AwsSettings, region: str, service: str = "ssm") -> AwsClient:
     as for Pulumi's own provider.
     """
     settings = {name: value for name, key in KEYS.items() if (value := config.get(key))}
-    with asking(f"SSM parameters in {region}", "cannot be read", "ssm:GetParameters"):
+    with asking(f"{service} in {region}", "its client cannot be made", f"{service} there"):
         return new_client(service, region, endpoint(config, service), attempts=5, **settings)
 
 
