@@ -30,7 +30,7 @@ _MORE_PROCESSES = (
     "end other programs, or raise the limit on processes and threads (`ulimit -u`; in a container "
     "its own limit, `--pids-limit`)"
 )
-_LIFTED = {
+_FIX_BY_ERRNO = {
     errno.EAGAIN: _MORE_PROCESSES,
     errno.EBUSY: "unmount it if it is a mount point, or end the program that uses it, then run the "
     "same command again",
@@ -121,7 +121,7 @@ def remedy_of(reason: BaseException) -> str:
     if not isinstance(reason, OSError):
         return ""
     if reason.errno != errno.EMFILE:
-        return _LIFTED.get(reason.errno or 0, "")
+        return _FIX_BY_ERRNO.get(reason.errno or 0, "")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     is_open = hard == resource.RLIM_INFINITY or hard >= _ENOUGH_FILES
     first = (

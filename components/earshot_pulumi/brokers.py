@@ -62,7 +62,7 @@ class Brokers(pulumi.ComponentResource):
         """The earliest expiry of the cluster's certificates; None without certificates."""
         return None if self.certificates is None else self.certificates.expires
 
-    def gated(self, plan: Any, addresses: Any, **facts: Any) -> None:
+    def create_gate(self, plan: Any, addresses: Any, **facts: Any) -> None:
         """Creates the gate of ``plan``; ``facts`` are arguments of `AdvertisedListeners`."""
         self.gate = AdvertisedListeners(
             self.stack,
@@ -131,7 +131,7 @@ class Brokers(pulumi.ComponentResource):
         """
         return None
 
-    def proved(
+    def register_validation(
         self,
         security: SecurityPlan | None,
         contract: Contract | pulumi.Output[Contract],

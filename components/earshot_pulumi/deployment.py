@@ -112,7 +112,9 @@ class ClusterContext:
         stack_config(project, stack)
         return {**project.policy_document(stack)[0], **self.gate}
 
-    def announced(self, spec: ClusterSpec, planned: PlacementPlan, change: Change) -> Contract:
+    def contract_of_step(
+        self, spec: ClusterSpec, planned: PlacementPlan, change: Change
+    ) -> Contract:
         """Logs the notes of ``planned``, the next step of ``change``, and returns its contract.
 
         The contract does not have the cluster's id yet.

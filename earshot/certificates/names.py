@@ -37,7 +37,7 @@ class SubjectNames:
             tuple(dict.fromkeys(address for _, address in pairs if address is not None)),
         )
 
-    def cover(self, host: str) -> bool:
+    def covers(self, host: str) -> bool:
         """True if a client that connects to ``host`` accepts a certificate with these names.
 
         ``host`` is a name or an address without brackets. No certificate covers a name that ends in

@@ -285,7 +285,7 @@ def _brokers_of_certificate(certificate: OtherCertificate, facts: Observation) -
     return [
         id
         for id, address in brokers.items()
-        if id != facts.target.broker and names.cover(address.host)
+        if id != facts.target.broker and names.covers(address.host)
     ]
 
 
@@ -343,7 +343,7 @@ def _certificate_text(handshake: Handshake, target: CellTarget) -> str:
         verb = "expires in" if handshake.days_left < EXPIRES_SOON else "lasts"
         traits.append(f"{verb} {handshake.days_left} days")
     text = f"{text}; the certificate {' and '.join(traits)}" if traits else text
-    if handshake.names and not SubjectNames.of_hosts(handshake.names).cover(target.address.host):
+    if handshake.names and not SubjectNames.of_hosts(handshake.names).covers(target.address.host):
         # this client compares no names, or less strictly
         text += f"; it does not cover {target.address.host}: clients that compare names refuse it"
     return text

@@ -42,11 +42,11 @@ UNREADABLE: Final = (
     struct.error,
 )
 """What code that reads an engine's answer raises if the answer has another form than Docker's."""
-GET_ONE: Final = (
+FIX_NO_ENGINE: Final = (
     "start it; or install one (Debian, Ubuntu: apt-get install docker.io); or name one that "
     "answers elsewhere: `hosts[].engine` in the stack file, or DOCKER_HOST"
 )
-BE_ALLOWED: Final = (
+FIX_NO_PERMISSION: Final = (
     "let this user use it (usermod --append --groups docker USER, then log in again), or name "
     "another engine: `hosts[].engine` in the stack file, or DOCKER_HOST"
 )
@@ -119,13 +119,13 @@ def connect(
         tls = _tls(folder, address) if folder else None
         way = stack.enter_context(tunnel(address)) if address.startswith("ssh://") else None
         try:
-            _knock(address, seconds)
+            _check_socket(address, seconds)
             client = new_client(way.address if way else address, tls, seconds)
             stack.enter_context(contextlib.closing(client))
             client.ping()
         except (docker.errors.DockerException, OSError, ValueError) as reason:
             # requests' own are OSErrors; a version that is no number is the SDK's ValueError
-            detail = (way.last_words() if way else "") or root_cause(reason)
+            detail = (way.last_output() if way else "") or root_cause(reason)
             raise EarshotError(
                 f"Docker engine at {address}",
                 observed=f"does not answer ({detail})",
@@ -145,7 +145,7 @@ def root_cause(error: Exception) -> str:
     """The root cause of an error of Docker's SDK, on one line."""
     from docker.errors import APIError
 
-    cause = _bottom(error)
+    cause = _innermost_error(error)
     if isinstance(cause, APIError):
         text = str(cause.explanation or cause)
     else:
@@ -154,7 +154,7 @@ def root_cause(error: Exception) -> str:
     return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 3]}..."
 
 
-def _bottom(error: BaseException) -> BaseException:
+def _innermost_error(error: BaseException) -> BaseException:
     """The engine's own answer, or else the first exception in the chain of ``error``."""
     from docker.errors import APIError
 
@@ -172,12 +172,12 @@ def _bottom(error: BaseException) -> BaseException:
 def _remedy(error: Exception, detail: str, folder: Path | None) -> str:
     """The fix for an engine whose connection failed with ``error``."""
     if isinstance(error, PermissionError):
-        return BE_ALLOWED
-    cause = _bottom(error)
+        return FIX_NO_PERMISSION
+    cause = _innermost_error(error)
     if folder is None or not isinstance(cause, ssl.SSLError):
         # the text of servers in Go for a client without TLS
         needs_tls = folder is None and "HTTP request to an HTTPS server" in detail
-        return f"say where its certificates are: {_CERTIFICATES}" if needs_tls else GET_ONE
+        return f"say where its certificates are: {_CERTIFICATES}" if needs_tls else FIX_NO_ENGINE
     if isinstance(cause, ssl.SSLCertVerificationError):
         return (
             f"put the authority that has signed the engine's certificate into {folder}/ca.pem "
@@ -196,7 +196,7 @@ def _remedy(error: Exception, detail: str, folder: Path | None) -> str:
     )
 
 
-def _knock(address: str, seconds: float) -> None:
+def _check_socket(address: str, seconds: float) -> None:
     """Raises OSError for a socket of this machine on which no process listens.
 
     The SDK does, too, but does not close its own socket.
@@ -216,7 +216,7 @@ def _tls(folder: Path, address: str) -> docker.tls.TLSConfig:
             observed=f"its certificates are not in {folder}: no {', '.join(missing)}",
             allowed=f"a folder with {', '.join(_FILES)}",
         )
-    return certified(folder)
+    return tls_config(folder)
 
 
 def _folder(host: HasEngine, address: str, environment: Mapping[str, str]) -> Path | None:
@@ -229,14 +229,14 @@ def _folder(host: HasEngine, address: str, environment: Mapping[str, str]) -> Pa
     return Path(folder).expanduser()
 
 
-def certified(folder: Path) -> docker.tls.TLSConfig:
+def tls_config(folder: Path) -> docker.tls.TLSConfig:
     """TLS with the certificates in ``folder``, which trusts only the authority there."""
     from docker.tls import TLSConfig
 
-    class Own(TLSConfig):  # type: ignore[misc]  # docker has no types
+    class OwnAuthorityConfig(TLSConfig):  # type: ignore[misc]  # docker has no types
         def configure_client(self, client: docker.APIClient) -> None:
             super().configure_client(client)
             client.trust_env = False  # REQUESTS_CA_BUNDLE would override the folder's authority
 
     authority, certificate, key = (str(folder / name) for name in _FILES)
-    return Own(client_cert=(certificate, key), ca_cert=authority, verify=True)
+    return OwnAuthorityConfig(client_cert=(certificate, key), ca_cert=authority, verify=True)

@@ -52,7 +52,7 @@ class Tunnel:
         """The `unix://` address of the socket, for Docker's SDK."""
         return f"unix://{self._socket}"
 
-    def last_words(self) -> str:
+    def last_output(self) -> str:
         """The last error line of ssh, or of the remote command."""
         lines = self._said.read_text(errors="replace").splitlines()
         return next((line.strip() for line in reversed(lines) if line.strip()), "")

@@ -43,8 +43,8 @@ def environment(plan: ClusterPlan, node: Node) -> dict[str, str]:
         values["listeners"] = ",".join(
             f"{listener.name}://{_own_address(node, listener)}" for listener in node.listeners
         )
-    reads = property_of_3 if plan.kafka_version.startswith("3.") else property_of
-    return write_environment(NodeSettings(values, settings.notes), reads)
+    property_of_variable = property_of_3 if plan.kafka_version.startswith("3.") else property_of
+    return write_environment(NodeSettings(values, settings.notes), property_of_variable)
 
 
 def annotated(plan: ClusterPlan, node: Node) -> NodeSettings:

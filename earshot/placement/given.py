@@ -25,7 +25,7 @@ from earshot.placement.plan import NodeNames, plan
 _DIGITS = re.compile(r"[1-9][0-9]{0,4}", re.ASCII)
 _ID = re.compile(r"0|[1-9][0-9]{0,9}", re.ASCII)
 MOST_ID = 2**31 - 1
-MOST_VOTERS = 3
+DEFAULT_VOTERS = 3
 """The number of voters if no node has the role controller."""
 
 
@@ -153,7 +153,10 @@ class GivenClusterSpec(ClusterSpec):
         named_controllers = sorted(
             id for id, node in self.nodes.items() if Role.CONTROLLER in node.roles
         )
-        return named_controllers or self.ids[: MOST_VOTERS if len(self.ids) >= MOST_VOTERS else 1]
+        return (
+            named_controllers
+            or self.ids[: DEFAULT_VOTERS if len(self.ids) >= DEFAULT_VOTERS else 1]
+        )
 
     @property
     def voters(self) -> int:

@@ -48,7 +48,7 @@ def _names(node: Node, listeners: list[Listener], cert: ShownCertificate) -> Ite
     reported: set[str] = set()
     for listener in listeners:
         for host in listener.hosts:
-            if not isinstance(host, str) or host in reported or cert.names.cover(host):
+            if not isinstance(host, str) or host in reported or cert.names.covers(host):
                 continue
             reported.add(host)
             verb = "advertises" if host == listener.host else "is reached first at"

@@ -79,8 +79,11 @@ class JobResult:
     """The counts of the job, before any verdict."""
 
     shares: tuple[Share, ...] = ()
+    """The written records: a count for each route, attempt and partition."""
     tallies: tuple[Tally, ...] = ()
+    """The records that were read back: a count for each reader and share."""
     reads: frozenset[tuple[str, int]] = frozenset()
+    """The (listener, partition) of each read that did not fail."""
     unwritten: Mapping[Key, RouteProblem] = field(default_factory=dict)
     """Why no record was acknowledged, by (listener, broker)."""
     unread: Mapping[Key, RouteProblem] = field(default_factory=dict)
@@ -221,4 +224,5 @@ def _share(route: Route, attempt: int, records: int, acknowledged: bool) -> Shar
 
 
 def _is_countable(share: Share | None) -> bool:
+    """Whether the exact count of the records of ``share`` matters; None: of no known share."""
     return share is None or share.acknowledged

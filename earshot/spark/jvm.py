@@ -82,7 +82,7 @@ class Jvm:
         give_up = time.monotonic() + START_SECONDS
         while not self._gateway_file.exists():
             if self._process.poll() is not None or time.monotonic() > give_up:
-                words = self.last_words()
+                words = self.last_output()
                 raise EarshotError(
                     "Spark",
                     observed=f"its JVM did not start: {words}",
@@ -97,7 +97,7 @@ class Jvm:
             gateway: JavaGateway = launch_gateway()  # type: ignore[no-untyped-call]
         return gateway
 
-    def last_words(self, lines: int = 3) -> str:
+    def last_output(self, lines: int = 3) -> str:
         """The last ``lines`` of the JVM's log, without stack frames and noise."""
         text = (self.directory / "log").read_text(errors="replace")
         lines_kept = [

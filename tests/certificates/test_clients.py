@@ -97,7 +97,7 @@ def compared(count: int, folder: Path) -> Mapping[tuple[bool, bool, bool], int]:
     reported: Counter[tuple[bool, bool, bool]] = Counter()
     wrong = []
     for (patterns, made, asked), java in zip(listed, java_accepts(listed, folder), strict=True):
-        ours = SubjectNames.of_hosts(patterns).cover(asked)
+        ours = SubjectNames.of_hosts(patterns).covers(asked)
         openssl = accepted(client, servers[id(made)], asked)
         reported[ours, openssl, java] += 1
         if ours is not (openssl and java):

@@ -48,16 +48,16 @@ NOW = datetime.now(UTC)
     ],
 )
 def test_a_host_is_covered_or_not(names: list[str], host: str, is_covered: bool) -> None:
-    assert SubjectNames.of_hosts(names).cover(host) is is_covered
+    assert SubjectNames.of_hosts(names).covers(host) is is_covered
 
 
 def test_a_name_that_only_looks_like_an_address_covers_none() -> None:
-    assert not SubjectNames(dns=("10.0.0.1",)).cover("10.0.0.1")
+    assert not SubjectNames(dns=("10.0.0.1",)).covers("10.0.0.1")
 
 
 @pytest.mark.parametrize("name", ["kafka.example.com.", "kafka..com", ".example.com"])
 def test_a_name_with_an_empty_label_is_covered_by_none(name: str) -> None:
-    assert not SubjectNames(dns=(name,)).cover(name)
+    assert not SubjectNames(dns=(name,)).covers(name)
 
 
 def test_the_names_are_told_in_one_line() -> None:
@@ -121,4 +121,4 @@ def test_openssl_agrees(patterns: list[str], hosts: list[str]) -> None:
     names = SubjectNames.of_hosts(patterns)
     for host in hosts:
         taken = accepted(client, server, host) and not host.endswith(".")  # Java takes no such host
-        assert names.cover(host) is taken, (patterns, host)
+        assert names.covers(host) is taken, (patterns, host)

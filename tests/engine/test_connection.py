@@ -86,7 +86,9 @@ def test_a_user_who_may_not_is_told_how_to_be_allowed(
     def denied(address: str, seconds: float) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("earshot.engine.connection._knock", denied)  # root may use any socket
+    monkeypatch.setattr(
+        "earshot.engine.connection._check_socket", denied
+    )  # root may use any socket
     error = refused(CandidateEngine(engine=f"unix://{tmp_path}/docker.sock"))
     assert error.observed == "does not answer (Permission denied)"
     assert "usermod --append --groups docker" in error.remedy

@@ -128,7 +128,7 @@ def test_an_archive_with_an_unknown_record_is_not_used(
     assert folder.exists() is not removed
 
 
-def test_nothing_is_recorded_in_a_path_that_splits(
+def test_nothing_is_recorded_in_a_path_with_a_separator(
     java: Path, jar: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = record_archive(java, jar)

@@ -62,7 +62,7 @@ def test_the_good_one_breaks_none(rule: Rule, tmp_path: Path) -> None:
     assert check(file, {}).mistakes == ()
 
 
-def test_no_example_lies_there_for_nothing() -> None:
+def test_each_example_file_belongs_to_a_rule() -> None:
     names = [path.name for path in FOLDER.iterdir() if path.suffix in (".yaml", ".properties")]
     forms = {rule.id: example_of(rule.id).form for rule in RULES}
     assert sorted(names) == sorted(

@@ -38,7 +38,7 @@ def test_a_text_is_one_that_is_known_and_says_something() -> None:
     assert [holder.text(key) for key in "abcdef"] == ["text", *[None] * 5]
 
 
-def test_by_id_by_what_the_value_comes_from_and_not_of_this_stack() -> None:
+def test_references_are_found_by_id_and_by_dependency() -> None:
     stack = RegisteredStack([VPC, NEW, GROUP])
 
     def pointed(**more: Any) -> References:
@@ -69,7 +69,7 @@ def test_only_resources_of_the_wanted_types_are_pointed_at() -> None:
     ) == References(foreign_ids=("vpc-1",))
 
 
-def test_the_way_back() -> None:
+def test_referrers_of_a_resource() -> None:
     subnets = [made(SUBNETS[0], name, vpcId=id) for name, id in (("a", "vpc-1"), ("b", "vpc-2"))]
     stack = RegisteredStack([VPC, *subnets])
     assert list(stack.referrers(VPC.urn, "vpcId", SUBNETS, VPCS)) == subnets[:1]
@@ -87,7 +87,7 @@ def test_what_the_program_gave_is_told_from_what_aws_added() -> None:
     assert made(GROUPS[0], "g", ingress=[]).given("ingress")
 
 
-def test_only_what_is_all_known_and_of_this_stack_is_whole() -> None:
+def test_references_are_whole_if_none_is_unknown_or_foreign() -> None:
     assert References().whole is References((VPC,)).whole is True
     for less in (References((VPC,), ("vpc-2",)), References((VPC,), unknown=True)):
         assert less.whole is False

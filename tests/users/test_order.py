@@ -52,13 +52,13 @@ def test_the_program_runs_the_order(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert not (tmp_path / "order.json").exists(), "it has passwords"
 
 
-class Noted:
+class UserAccessDouble:
     """Records the calls to the cluster."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    def __call__(self, bootstrap: str, settings: object) -> Noted:
+    def __call__(self, bootstrap: str, settings: object) -> UserAccessDouble:
         self.asked.append(bootstrap)
         return self
 
@@ -67,7 +67,7 @@ class Noted:
 
 
 def test_removals_precede_grants_and_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
-    noted = Noted()
+    noted = UserAccessDouble()
     monkeypatch.setattr(order, "UserAccess", noted)
     monkeypatch.setattr(order, "await_logins", lambda *_: noted.asked.append("await_logins"))
     order.carry_out(an_order().model_copy(update={"logins": ()}))

@@ -100,7 +100,7 @@ class AwsBrokers(Brokers):
             self.names.provisioned, balancer.name_or_marker if balancer else None, planned
         )
         self.plan = _with(self.names.settled, balancer.settled if balancer else None, planned)
-        self.gated(
+        self.create_gate(
             shown_plan.apply(lambda aws_plan: aws_plan.plan),
             shown_plan.apply(lambda aws_plan: aws_plan.addresses),
             cloud=shown_plan.apply(lambda aws_plan: aws_plan.cloud),

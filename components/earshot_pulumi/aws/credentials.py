@@ -10,7 +10,7 @@ from earshot.aws_client import AwsClient, NotMade, new_client
 from earshot.errors import EarshotError
 from earshot_pulumi.aws_settings import KEYS, AwsSettings, endpoint
 
-AT_ONCE = 10
+PARAMETERS_PER_CALL = 10
 """Parameters per call."""
 Read = Callable[[Sequence[str]], dict[str, str]]
 """The values of the parameters that exist, by name."""
@@ -23,7 +23,7 @@ def client(config: AwsSettings, region: str, service: str = "ssm") -> AwsClient:
     as for Pulumi's own provider.
     """
     settings = {name: value for name, key in KEYS.items() if (value := config.get(key))}
-    with asking(f"{service} in {region}", "its client cannot be made", f"{service} there"):
+    with aws_errors(f"{service} in {region}", "its client cannot be made", f"{service} there"):
         return new_client(service, region, endpoint(config, service), attempts=5, **settings)
 
 
@@ -36,7 +36,7 @@ def reader(config: AwsSettings, region: str) -> Read:
 
     def read(names: Sequence[str]) -> dict[str, str]:
         values: dict[str, str] = {}
-        with asking(f"SSM parameters in {region}", "cannot be read", "ssm:GetParameters"):
+        with aws_errors(f"SSM parameters in {region}", "cannot be read", "ssm:GetParameters"):
             for batch in batches(names):
                 response = ssm.get_parameters(Names=batch, WithDecryption=True)
                 values |= {
@@ -49,12 +49,12 @@ def reader(config: AwsSettings, region: str) -> Read:
 
 def batches(names: Sequence[str]) -> Iterator[list[str]]:
     """``names`` in lists of at most the number that one call of SSM accepts."""
-    for start in range(0, len(names), AT_ONCE):
-        yield list(names[start : start + AT_ONCE])
+    for start in range(0, len(names), PARAMETERS_PER_CALL):
+        yield list(names[start : start + PARAMETERS_PER_CALL])
 
 
 @contextlib.contextmanager
-def asking(subject: str, problem: str, calls: str) -> Iterator[None]:
+def aws_errors(subject: str, problem: str, calls: str) -> Iterator[None]:
     """A context that turns AWS's errors into EarshotErrors about ``subject`` with the ``problem``.
 
     ``calls`` are the calls that the credentials must allow.
@@ -82,7 +82,7 @@ def put_secret(ssm: AwsClient, name: str, text: str, tags: Mapping[str, str]) ->
         return int(ssm.put_parameter(**request, Overwrite=True)["Version"])
 
 
-def parameters(subject: str, problem: str) -> contextlib.AbstractContextManager[None]:
+def parameter_errors(subject: str, problem: str) -> contextlib.AbstractContextManager[None]:
     """Like `asking`, for calls that write and read SSM parameters."""
     calls = "ssm:PutParameter, ssm:GetParameters, ssm:AddTagsToResource and ssm:DeleteParameters"
-    return asking(subject, problem, f"{calls} there")
+    return aws_errors(subject, problem, f"{calls} there")

@@ -86,7 +86,7 @@ def deploy(at: ClusterContext, spec: AwsSpec) -> Properties:
             bundle(state),
             brokers.secured,
         )
-    outputs = brokers.proved(
+    outputs = brokers.register_validation(
         planned.plan.security,
         contract,
         after=validator.ready if validator else (),

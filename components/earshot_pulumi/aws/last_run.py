@@ -10,7 +10,7 @@ from earshot.aws_client import AwsClient
 from earshot.config.aws import AwsSpec, Place
 from earshot.errors import EarshotError
 from earshot.listeners.listed import numbered
-from earshot_pulumi.aws.credentials import asking
+from earshot_pulumi.aws.credentials import aws_errors
 from earshot_pulumi.provider.kind import Outputs
 from earshot_pulumi.provider.resource import outputs_of, types_of
 
@@ -72,7 +72,7 @@ def check_attached(stack: str, resources: Mapping[str, Outputs], ec2: AwsClient)
         return
     filters = [{"Name": "network-interface-id", "Values": list(nodes)}]
     subject, call = "network interfaces of the nodes", "ec2:DescribeNetworkInterfaces"
-    with asking(subject, "cannot be read", call):
+    with aws_errors(subject, "cannot be read", call):
         interfaces = ec2.describe_network_interfaces(Filters=filters)["NetworkInterfaces"]
     instance_of = {
         nodes[interface["NetworkInterfaceId"]]: instance

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from earshot.aws_client import AwsClient
-from earshot_pulumi.aws.credentials import asking, client
+from earshot_pulumi.aws.credentials import aws_errors, client
 from earshot_pulumi.aws.tags import STACK
 from earshot_pulumi.aws_settings import AwsSettings
 
@@ -49,7 +49,7 @@ def described(config: AwsSettings, region: str, ids: Sequence[str]) -> dict[str,
 
 def start(config: AwsSettings, region: str, id: str) -> None:
     """Starts a stopped instance. Raises EarshotError."""
-    with asking(f"instance {id}", "cannot be started", "ec2:StartInstances"):
+    with aws_errors(f"instance {id}", "cannot be started", "ec2:StartInstances"):
         client(config, region, "ec2").start_instances(InstanceIds=[id])
 
 
@@ -61,7 +61,7 @@ def machines(config: AwsSettings, region: str, stack: str) -> dict[str, Machine]
 def _machines(config: AwsSettings, region: str, key: str, values: Sequence[str]) -> list[Machine]:
     filters = [{"Name": key, "Values": list(values)}]
     calls = "ec2:DescribeInstances and ec2:DescribeInstanceStatus"
-    with asking(f"instances in {region}", "cannot be described", calls):
+    with aws_errors(f"instances in {region}", "cannot be described", calls):
         ec2 = client(config, region, "ec2")
         instances = [
             instance

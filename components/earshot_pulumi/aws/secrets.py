@@ -19,7 +19,7 @@ from earshot.listeners.terms import Mechanism, read_mechanisms
 from earshot.placement import aws_secrets
 from earshot.placement.aws_secrets import COPY_PARAMETER, VALIDATOR_PARAMETER, secret_parameter
 from earshot.users.lines import lines
-from earshot_pulumi.aws.credentials import client, parameters, put_secret, reader
+from earshot_pulumi.aws.credentials import client, parameter_errors, put_secret, reader
 from earshot_pulumi.aws_settings import AwsKind
 from earshot_pulumi.certificates import Certificates, CertificatesKind, store_of
 from earshot_pulumi.expired import end_of, expired, problems
@@ -171,7 +171,7 @@ def _users(store: Store, props: Properties) -> str:
 def _ssm(props: Properties) -> AbstractContextManager[None]:
     """A context that turns errors of SSM into EarshotErrors."""
     subject = f"SSM parameter {props['parameter']} in {props['region']}"
-    return parameters(subject, "cannot be written or read")
+    return parameter_errors(subject, "cannot be written or read")
 
 
 class AwsCertificates(Certificates):

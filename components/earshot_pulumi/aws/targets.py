@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 
-from earshot_pulumi.aws.credentials import asking, client
+from earshot_pulumi.aws.credentials import aws_errors, client
 from earshot_pulumi.aws_settings import AwsSettings
 from earshot_pulumi.provider.kind import Properties
 
@@ -99,7 +99,7 @@ def _named_errors(region: str, participle: str, action: str) -> AbstractContextM
     ``action`` is the call that the credentials must allow.
     """
     subject = f"targets of the balancer in {region}"
-    return asking(subject, f"cannot be {participle}", f"elasticloadbalancing:{action}")
+    return aws_errors(subject, f"cannot be {participle}", f"elasticloadbalancing:{action}")
 
 
 def _reason(target: Target, descriptions: list[Properties]) -> str:

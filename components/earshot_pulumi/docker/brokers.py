@@ -63,11 +63,11 @@ class DockerBrokers(Brokers):
         spec: DockerSpec,
         planned: DockerPlan,
         *,
-        last_plan: ClusterPlan | None = None,
+        final_plan: ClusterPlan | None = None,
         records: ChangeRecords | None = None,
         unsettled: Sequence[int] = (),
     ) -> None:
-        """``last_plan`` is the plan at the end of a change of which ``planned`` is a step.
+        """``final_plan`` is the plan at the end of a change of which ``planned`` is a step.
 
         ``unsettled`` nodes are first, in their order, so that no other node is stopped before these
         are in sync.
@@ -79,7 +79,7 @@ class DockerBrokers(Brokers):
             name, "", "", self.plan, planned.containers, planned.hosts, spec.network or ""
         )
         self._host_props = [host.model_dump(mode="json") for host in planned.hosts]
-        self.gated(
+        self.create_gate(
             self.plan,
             {},
             containers={
@@ -87,7 +87,7 @@ class DockerBrokers(Brokers):
             },
             certificates=planned.certificates,
         )
-        self.preflight = self._preflight(last_plan)
+        self.preflight = self._preflight(final_plan)
         self.cluster_id = self.preflight.cluster_id
         self._labels = self.preflight.deployment.apply(
             lambda deployment: labelled(labels.of_deployment(name, deployment))
@@ -159,13 +159,13 @@ class DockerBrokers(Brokers):
             self._opts(depends_on=[volume]),
         )
 
-    def _preflight(self, last_plan: ClusterPlan | None) -> EnginePreflight:
+    def _preflight(self, final_plan: ClusterPlan | None) -> EnginePreflight:
         return EnginePreflight(
             self.stack,
             {
                 **self._target.to_props(),
                 "plan": plan_input(self.plan),
-                "last": plan_input(last_plan) if last_plan and last_plan != self.plan else None,
+                "last": plan_input(final_plan) if final_plan and final_plan != self.plan else None,
                 "configured": self.spec.cluster_id,
                 "state_dir": str(self.at.folder),
                 "gate": self.gate.approved,

@@ -52,7 +52,7 @@ def deploy(at: ClusterContext, spec: DockerSpec) -> Properties:
         recorded = recorded.with_plans(correct_memory(state, target.plan, observed))
     change = Change.of(state, target.plan)
     planned = plan_step(spec, name, target, change.plan, _published(recorded.running))
-    contract = at.announced(spec, planned, change)
+    contract = at.contract_of_step(spec, planned, change)
     standpoints = docker_standpoints(
         contract, planned.hosts, network_of(spec, name), spec.validator.base, spec.dns
     )
@@ -62,11 +62,11 @@ def deploy(at: ClusterContext, spec: DockerSpec) -> Properties:
         at,
         spec,
         planned,
-        last_plan=target.plan,
+        final_plan=target.plan,
         records=ChangeRecords(name, change, begun, state),
         unsettled=unsettled(name, planned, state_resources) if recorded.proved else (),
     )
-    outputs = brokers.proved(
+    outputs = brokers.register_validation(
         planned.plan.security,
         contract,
         standpoints=standpoints,

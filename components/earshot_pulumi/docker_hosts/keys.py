@@ -14,7 +14,7 @@ import pulumi
 
 from earshot.certificates.authority import IssuedCertificate, read_certificate
 from earshot.certificates.engines import EngineStore, for_engine, new_engines_authority, written
-from earshot_pulumi.aws.credentials import batches, client, parameters, put_secret, reader
+from earshot_pulumi.aws.credentials import batches, client, parameter_errors, put_secret, reader
 from earshot_pulumi.aws_settings import AwsKind
 from earshot_pulumi.file_access import writing
 from earshot_pulumi.properties import here
@@ -139,7 +139,7 @@ def _certificate(text: str) -> str:
 
 def _ssm(props: Properties) -> AbstractContextManager[None]:
     """A context that turns errors of SSM into EarshotErrors."""
-    return parameters(f"keys of the Docker hosts in {props['region']}", "SSM refuses")
+    return parameter_errors(f"keys of the Docker hosts in {props['region']}", "SSM refuses")
 
 
 def _now() -> datetime:

@@ -60,11 +60,11 @@ class LocalBrokers(Brokers):
         spec: LocalSpec,
         local: LocalPlan,
         *,
-        last_plan: ClusterPlan | None = None,
+        final_plan: ClusterPlan | None = None,
         records: ChangeRecords | None = None,
         client_config: Path | None = None,
     ) -> None:
-        """``last_plan`` is the plan at the end of a change of which ``local`` is a step.
+        """``final_plan`` is the plan at the end of a change of which ``local`` is a step.
 
         ``client_config`` is a file of client properties, for brokers that require credentials.
         """
@@ -72,7 +72,7 @@ class LocalBrokers(Brokers):
         self.root = local.root
         self._heap, self.plan = spec.heap, local.plan
         self._access = {access.KEY: str(client_config)} if client_config else {}
-        self.gated(self.plan, {}, certificates=local.certificates)
+        self.create_gate(self.plan, {}, certificates=local.certificates)
         preflight = LocalPreflight(
             self.stack,
             {
@@ -80,7 +80,9 @@ class LocalBrokers(Brokers):
                 "root": str(local.root),
                 "data": spec.data,
                 "remove": spec.remove,
-                "wanted": plan_input(last_plan) if last_plan and last_plan != self.plan else None,
+                "wanted": plan_input(final_plan)
+                if final_plan and final_plan != self.plan
+                else None,
                 "gate": self.gate.approved,
                 **self._access,
             },

@@ -36,7 +36,7 @@ def deploy(at: ClusterContext, spec: LocalSpec) -> Properties:
         correct_memory(state, target.plan, runs, cluster is not None and cluster.has_served)
         change = Change.of(state, target.plan)
     planned = replace(target, plan=change.plan)
-    contract = at.announced(spec, planned, change)
+    contract = at.contract_of_step(spec, planned, change)
     file = spec.client_config
     client_config = Project.of_program().root / file if file else None
     begun = (AppliedPlan(planned.plan, {}),)
@@ -44,11 +44,11 @@ def deploy(at: ClusterContext, spec: LocalSpec) -> Properties:
         at,
         spec,
         planned,
-        last_plan=target.plan,
+        final_plan=target.plan,
         records=ChangeRecords(name, change, begun, state),
         client_config=client_config,
     )
-    return brokers.proved(
+    return brokers.register_validation(
         planned.plan.security,
         contract,
         client_config=client_config,

@@ -59,12 +59,12 @@ def _verified(version: str) -> Kafka:
     return Kafka(version, find_java(), kafka_broker_jars(version, fetching=False))
 
 
-def problems(root: Path, plan: ClusterPlan, last_plan: ClusterPlan | None = None) -> Iterator[str]:
+def problems(root: Path, plan: ClusterPlan, final_plan: ClusterPlan | None = None) -> Iterator[str]:
     """Why running nodes must not be changed to ``plan``; fetches nothing, for previews.
 
     Kafka checks the settings if its jars are in the cache; `prepare` always runs that check.
-    ``last_plan`` is the plan at the end of the change; Kafka must accept it too, so that the change
-    does not stop half-way.
+    ``final_plan`` is the plan at the end of the change; Kafka must accept it too, so that the
+    change does not stop half-way.
     """
     links = {
         id: Links.of_settings(read_properties(text).values)
@@ -72,22 +72,22 @@ def problems(root: Path, plan: ClusterPlan, last_plan: ClusterPlan | None = None
         if text  # else its settings are lost
     }
     yield from unrollable(links, Links.of_plan(plan), f"{REMEMBER}; or {STOP_FIRST}")
-    yield from _all_kafka_problems(root, plan, last_plan, fetching=False)
+    yield from _all_kafka_problems(root, plan, final_plan, fetching=False)
 
 
-def prepare(root: Path, plan: ClusterPlan, last_plan: ClusterPlan | None = None) -> None:
+def prepare(root: Path, plan: ClusterPlan, final_plan: ClusterPlan | None = None) -> None:
     """Fetches the Kafka of ``plan``, and checks that it accepts the nodes' settings and data.
 
     Raises EarshotError.
     """
     find_kafka(plan.kafka_version)
-    refuse(_all_kafka_problems(root, plan, last_plan, fetching=True))
+    refuse(_all_kafka_problems(root, plan, final_plan, fetching=True))
 
 
 def _all_kafka_problems(
-    root: Path, plan: ClusterPlan, last_plan: ClusterPlan | None, fetching: bool
+    root: Path, plan: ClusterPlan, final_plan: ClusterPlan | None, fetching: bool
 ) -> list[str]:
-    plans = [plan] if last_plan is None else [plan, last_plan]
+    plans = [plan] if final_plan is None else [plan, final_plan]
     messages: list[str] = []
     for version in dict.fromkeys(candidate.kafka_version for candidate in plans):
         version_plans = [candidate for candidate in plans if candidate.kafka_version == version]

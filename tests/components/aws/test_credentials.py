@@ -7,7 +7,7 @@ from typing import Any
 import boto3
 import pytest
 from botocore.exceptions import BotoCoreError
-from earshot_pulumi.aws.credentials import AT_ONCE, reader
+from earshot_pulumi.aws.credentials import PARAMETERS_PER_CALL, reader
 
 from earshot.errors import EarshotError
 
@@ -49,9 +49,9 @@ def test_parameters_are_read_a_few_at_once(monkeypatch: pytest.MonkeyPatch) -> N
         "service": "ssm",
         "endpoint_url": "http://127.0.0.1:2",
     }
-    names = [f"/there/{number}" for number in range(AT_ONCE + 1)]
+    names = [f"/there/{number}" for number in range(PARAMETERS_PER_CALL + 1)]
     assert read([*names, "/gone"]) == {name: f"of {name}" for name in names}
-    assert [len(names) for names in SessionDouble.requests] == [AT_ONCE, 2]
+    assert [len(names) for names in SessionDouble.requests] == [PARAMETERS_PER_CALL, 2]
     assert read([]) == {}
 
 

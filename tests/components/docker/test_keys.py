@@ -99,7 +99,7 @@ def test_a_node_gets_its_own_key_store_and_the_authority(
     assert KIND.differs(outs, props) is False
 
 
-def test_a_node_that_runs_with_the_other_name_of_what_it_trusts_may_start_again(
+def test_trusted_certificates_get_both_file_names(
     engine: EngineDouble, props: dict[str, Any]
 ) -> None:
     (Path(props["root"]) / "security" / TRUSTED).write_text("both")
@@ -109,7 +109,7 @@ def test_a_node_that_runs_with_the_other_name_of_what_it_trusts_may_start_again(
     assert engine.written == [("keys", "/secrets", files)]
 
 
-def test_files_stay_with_which_a_container_runs_or_would_be_made_again(
+def test_files_named_by_containers_are_kept(
     engine: EngineDouble, props: dict[str, Any]
 ) -> None:
     KIND.create(props)

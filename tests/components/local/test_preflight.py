@@ -232,7 +232,7 @@ def test_a_renamed_inter_broker_listener_is_refused_while_running_nodes_are_unkn
     )
 
 
-def test_what_a_later_step_would_be_refused_for_is_told_before_the_first(
+def test_the_final_plan_is_checked_before_the_first_step(
     tmp_path: Path, run: list[ClusterPlan], kafka: KafkaDouble
 ) -> None:
     run.append(planned())

@@ -17,7 +17,7 @@ from docker.tls import TLSConfig
 from pulumi.provider.experimental import provider as protocol
 from pulumi.provider.experimental.property_value import PropertyValue
 
-from earshot.engine.connection import certified
+from earshot.engine.connection import tls_config
 from tests.doubles.docker.container import Container
 from tests.doubles.docker.defaults import with_defaults, without_names
 from tests.doubles.docker.image import RemoteImage
@@ -51,7 +51,7 @@ class DockerDouble(Double[docker.DockerClient]):
     def set_up(self, settings: Plain) -> None:
         self._host = settings.get("host") or self._host
         if folder := settings.get("certPath"):
-            self._tls = certified(Path(folder))
+            self._tls = tls_config(Path(folder))
         self.run(lambda client: client.ping())
 
     async def get_schema(self, request: protocol.GetSchemaRequest) -> protocol.GetSchemaResponse:
