@@ -23,7 +23,7 @@ PROMISES: dict[str, list[str]] = {
         "e2e/test_interrupts.py::test_sigkill_of_the_cli_in_the_middle_of_an_update",
         "test_interrupts.py::test_a_signal_to_the_first_process_lets_all_clean_up",
     ],
-    "stops the brokers and keeps their data, `make clean` removes it": [
+    "stops the brokers and keeps their data (unless the stack file has `data: delete`)": [
         "e2e/test_interrupts.py::test_up_twice_then_every_step_of_a_change_and_down",
         "e2e/test_local_stack.py::test_destroy_stops_the_brokers_and_keeps_the_data",
         "e2e/test_docker_secure.py::test_destroy_removes_the_containers_and_keeps_the_data",

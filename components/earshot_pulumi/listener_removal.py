@@ -13,8 +13,8 @@ from earshot_pulumi.node_links import Links
 SHOWN = 5
 """Maximum number of origins in one message."""
 _ADVICE = (
-    ". Let them use another listener, then run the same command again; or set `remove: anyway` "
-    "in the stack's file, or a date from which it may be removed"
+    ". Let them use another listener, then run the same command again; or set `remove: anyway`, "
+    "or a date from which it may be removed"
 )
 
 

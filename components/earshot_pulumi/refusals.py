@@ -63,7 +63,7 @@ def refused_settings(version: str, refusals: Mapping[int, str]) -> Iterator[str]
         ids = [id for id in messages if messages[id] == text]
         yield (
             f"Kafka {version} refuses the settings of node {listed(ids)}: {text}. "
-            "Correct them in the stack file"
+            "Correct them in the stack file or in the component's inputs"
         )
 
 

@@ -113,6 +113,6 @@ def _unknown(names: Collection[str], reasons_by_id: Mapping[int, str]) -> str:
     reasons = "; ".join(f"node {', '.join(ids)}: {reason}" for reason, ids in ids_by_reason.items())
     return (
         f"{names_text} would be removed, and whether clients are connected is not known "
-        f"({reasons}). Let them use another listener, then set `remove: anyway` in the stack's "
-        "file, or a date from which it may be removed"
+        f"({reasons}). Let them use another listener, then set `remove: anyway`, or a "
+        "date from which it may be removed"
     )

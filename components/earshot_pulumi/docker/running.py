@@ -142,7 +142,7 @@ def _clients_unknown(node: RunningNode, names: Sequence[str]) -> str:
     return (
         f"{', '.join(names)} would be removed, and whether clients are connected is not known: the "
         f"sockets in container {node.container.name} on Docker host {node.host.name} cannot be "
-        "listed. Check that it runs and is not paused, or set `remove: anyway` in the stack's file"
+        "listed. Check that it runs and is not paused, or set `remove: anyway`"
     )
 
 

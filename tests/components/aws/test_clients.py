@@ -12,7 +12,7 @@ GOING = ["EXTERNAL"]
 LATER = "2026-01-01T00:00:09Z"
 UNKNOWN = "EXTERNAL would be removed, and whether clients are connected is not known"
 FIX = (
-    ". Let them use another listener, then set `remove: anyway` in the stack's file, or a date "
+    ". Let them use another listener, then set `remove: anyway`, or a date "
     "from which it may be removed"
 )
 

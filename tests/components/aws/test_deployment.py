@@ -151,7 +151,7 @@ def test_a_listener_is_removed_when_the_stack_file_says_so(
     assert str(caught.value) == (
         "nothing was changed: REPL would be removed, and whether clients are connected is not "
         "known (node 1, 2, 3: clients are counted from the step on that marks a listener as "
-        "leaving). Let them use another listener, then set `remove: anyway` in the stack's file, "
+        "leaving). Let them use another listener, then set `remove: anyway`, "
         "or a date from which it may be removed"
     )
 

@@ -54,7 +54,8 @@ def test_what_kafka_refuses_is_said_once_with_the_nodes(doubles: Doubles) -> Non
     (failure,) = Called(ChangePreflightKind()).check({}, props()).failures
     assert failure == (
         "\n- Kafka 4.1.1 refuses the settings of node 1, 2: "
-        "Invalid value abc for configuration num.io.threads. Correct them in the stack file"
+        "Invalid value abc for configuration num.io.threads. Correct them in "
+        "the stack file or in the component's inputs"
     )
 
 

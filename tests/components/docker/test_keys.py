@@ -109,9 +109,7 @@ def test_trusted_certificates_get_both_file_names(
     assert engine.written == [("keys", "/secrets", files)]
 
 
-def test_files_named_by_containers_are_kept(
-    engine: EngineDouble, props: dict[str, Any]
-) -> None:
+def test_files_named_by_containers_are_kept(engine: EngineDouble, props: dict[str, Any]) -> None:
     KIND.create(props)
     assert engine.kept_names == []
     engine.variables = ["A=b", "KAFKA_SSL_KEYSTORE_LOCATION=/secrets/old-node-1.pem"]

@@ -114,7 +114,8 @@ def test_a_refusal_of_kafka_is_reported_once_with_the_nodes(containers: Containe
     )
     assert problems({}, props(target_stack())) == (
         "\n- Kafka 4.1.1 refuses the settings of node 1, 2, 3: "
-        "Invalid value abc for configuration num.io.threads. Correct them in the stack file"
+        "Invalid value abc for configuration num.io.threads. Correct them in "
+        "the stack file or in the component's inputs"
     )
 
 
@@ -148,7 +149,7 @@ def test_a_missing_image_is_used_once_the_update_has_pulled_it(
     assert capsys.readouterr().out == ""
     assert str(raised(EarshotError, KIND.create, checked.inputs)) == (
         "nothing was changed:\n- Kafka 4.1.1 refuses the settings of node 2: no. Correct them in "
-        "the stack file"
+        "the stack file or in the component's inputs"
     )
     containers.refusals.clear()
     assert KIND.create(checked.inputs).outs["absent"] == []

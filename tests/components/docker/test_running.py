@@ -87,7 +87,7 @@ def test_clients_are_counted_by_where_they_come_from(connect: Connect) -> None:
     assert text == (
         "listener INTERNAL would be removed, and has 3 connections of clients: 2 from 172.18.0.77, "
         "1 from Docker host local. Let them use another listener, then run the same command again; "
-        "or set `remove: anyway` in the stack's file, or a date from which it may be removed"
+        "or set `remove: anyway`, or a date from which it may be removed"
     )
     assert client_messages(connect, tables, after=BEFORE) == []
 
@@ -125,7 +125,7 @@ def test_connections_that_cannot_be_listed_are_unknown(
     assert text == (
         "INTERNAL would be removed, and whether clients are connected is not known: the sockets in "
         "container kafka-1 on Docker host local cannot be listed. Check that it runs and is not "
-        "paused, or set `remove: anyway` in the stack's file"
+        "paused, or set `remove: anyway`"
     )
     assert client_messages(connect, {1: failure}, after=BEFORE) == [], "no listener is removed"
 

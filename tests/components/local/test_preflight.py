@@ -145,11 +145,8 @@ def test_a_setting_that_kafka_refuses_is_told_once_for_all_nodes(
     text = "Invalid value abc for configuration num.io.threads: Not a number of type INT"
     kafka.answer = ParserAnswer({0: text, 1: text, 2: "requirement failed: x."}, 27)
     messages = [
-        f"Kafka 4.1.1 refuses the settings of node 1, 2: {text}. Correct them in the stack file",
-        (
-            "Kafka 4.1.1 refuses the settings of node 3: requirement failed: x. "
-            "Correct them in the stack file"
-        ),
+        f"Kafka 4.1.1 refuses the settings of node 1, 2: {text}. {CORRECT}",
+        (f"Kafka 4.1.1 refuses the settings of node 3: requirement failed: x. {CORRECT}"),
     ]
     assert problems(tmp_path, plan) == messages
     error = raised(EarshotError, preflight.prepare, tmp_path, plan)
@@ -238,7 +235,7 @@ def test_the_final_plan_is_checked_before_the_first_step(
     run.append(planned())
     plan, last = planned(extra={"a": "1"}), planned(extra={"a": "2"})
     kafka.answer = ParserAnswer({3: "a is wrong."}, 27)
-    text = "Kafka 4.1.1 refuses the settings of node 1: a is wrong. Correct them in the stack file"
+    text = "Kafka 4.1.1 refuses the settings of node 1: a is wrong. " + CORRECT
     assert list(preflight.problems(tmp_path, plan, last)) == [text]
     assert kafka.requests == [request(plan, last)]
     with pytest.raises(EarshotError):
@@ -252,6 +249,7 @@ def test_the_version_of_a_node_is_the_one_it_was_started_with(tmp_path: Path) ->
     assert preflight.version_of(tmp_path) == "4.3.1"
 
 
+CORRECT = "Correct them in the stack file or in the component's inputs"
 LISTENS = """
 import socket, time
 servers = [socket.create_server(("127.0.0.1", port)) for port in ({ports})]
@@ -304,8 +302,8 @@ def test_clients_of_a_listener_that_goes_are_counted_and_named(
         assert text == (
             "listener INTERNAL would be removed, and has 2 connections of clients: 2 from "
             f"127.0.0.1 (pid {os.getpid()}, {NAME}). Let them use another listener, then run the "
-            "same command again; or set `remove: anyway` "
-            "in the stack's file, or a date from which it may be removed"
+            "same command again; or set `remove: anyway`, "
+            "or a date from which it may be removed"
         )
         assert list(preflight.client_problems(tmp_path, runs)) == []
         first = transition(runs, plan_with([ports[0] + 1, ports[1]], "OTHER", "REPL"))[0].plan
