@@ -309,8 +309,15 @@ def _wrong_address(
 
 
 def _works(deployment: Deployment, client: Bootstrap, address: Address) -> bool:
-    """Whether ``client`` may reach all brokers if it bootstraps to ``address``."""
-    return walk(deployment, replace(client, addresses=(address,))).answer is not Answer.NO
+    """Whether ``client`` may bootstrap to ``address`` and then connect to the broker there."""
+    (entrance,) = walk(deployment, replace(client, addresses=(address,))).connections
+    reached = entrance.trace.reached
+    later = [
+        connection.answer
+        for connection in entrance.sent
+        if reached is not None and connection.broker is reached.broker
+    ]
+    return Answer.NO not in (entrance.answer, *later)
 
 
 def _no_bootstrap(
