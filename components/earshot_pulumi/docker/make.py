@@ -191,7 +191,8 @@ def _problem_and_repair(
     if state["Status"] == "created":
         return "was never started; starting it"
     if state["Restarting"] or not is_up(container):
-        log = log_of(engines, address, container["Id"])
+        # the next run may have begun since
+        log = log_of(engines, address, container["Id"], until=state["FinishedAt"])
         last_lines = without_frames(log)[-1:] if state["Restarting"] else ()
         cause = cause_of_end(log) or "".join(last_lines).strip()
         end_text = how_ended(state) + (f": {cause}" if cause else "")

@@ -203,6 +203,7 @@ def test_a_loop_is_stopped_until_the_update_starts_it(
     container |= {"RestartCount": 7}
     container["State"] |= {"ExitCode": 1}
     engine.clock = "2026-01-01T00:00:03.5Z"  # by which it started a moment ago
+    engine.log_since_start = b"the first line of the next run\n"
     naps: list[float] = []
 
     def sleep(seconds: float) -> None:
