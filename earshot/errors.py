@@ -20,8 +20,15 @@ from pathlib import Path
 
 from earshot.visible import visible
 
-# of `user:password@host`, also where no URL begins; `1@host:9093,2@host:9093` has none
-_PASSWORD = re.compile(r":[^\s/@,:;]{1,1000}@", re.ASCII)
+# of `user:password@host`, also where no URL begins; `1@host:9093,2@host:9093` has none, nor
+# `kafka:4.1.1@sha256:...`
+_PASSWORD = re.compile(r":[^\s/@,:;]{1,1000}@(?!sha256:)", re.ASCII)
+# `ssl.key.password=x`, also as a part of the value of another setting
+_ASSIGNED = re.compile(
+    r"((?:password|passwd|passphrase|secret|token)[\w.-]{0,40}\s*=\s*)"
+    r"(?:\"[^\"\n]*\"|\S+?(?=[\"';,.:)]{0,3}(?:\s|$)))",
+    re.IGNORECASE | re.ASCII,
+)
 _IN_A_NAME = string.ascii_letters + string.digits + "_.-"
 _LONGEST_NAME = 101
 _LONG_WORD = re.compile(r"(?<!\S)(\S{200})\S{800,}")
@@ -70,10 +77,15 @@ def without_users(text: str) -> str:
     return "".join((*parts, text[end:]))
 
 
+def without_passwords(text: str) -> str:
+    """``text`` without the values that it assigns to passwords: `ssl.key.password=***`."""
+    return _ASSIGNED.sub(r"\1***", text)
+
+
 def _brief(text: str) -> str:
     """``text`` without users and passwords, with only the beginning of very long words, and with
     control characters spelled out."""
-    return visible(_LONG_WORD.sub(r"\1...", without_users(text)))
+    return visible(_LONG_WORD.sub(r"\1...", without_passwords(without_users(text))))
 
 
 class EarshotError(Exception):

@@ -20,6 +20,7 @@ from earshot.errors import (
     remedy_of_owner,
     without_users,
 )
+from earshot.rules.evaluate import RULES
 
 FULL = EarshotError("port 0", observed="is not usable", allowed="1 to 65535", remedy="choose one")
 
@@ -49,10 +50,19 @@ def test_text_of_others_does_not_steer_the_terminal() -> None:
         ("https://:secret@host/x", "https://***@host/x"),
         ("me:secret@host, you:other@host", "***@host, ***@host"),
         ("1@host:9093,2@host:9093", "1@host:9093,2@host:9093"),
+        ("apache/kafka:4.1.1@sha256:ab", "apache/kafka:4.1.1@sha256:ab"),
     ],
 )
 def test_a_user_has_a_name_or_is_part_of_a_url(text: str, expected: str) -> None:
     assert without_users(text) == expected
+
+
+def test_a_value_with_a_password_in_it_is_shown_without_it() -> None:
+    """Two lines of a file become one value if a dash or a comma is missing."""
+    joined = "port '9092 ssl.key.password=hun;ter2'; KAFKA_SECRET_KEY = \"hunter 2\";"
+    shown = "port '9092 ssl.key.password=***'; KAFKA_SECRET_KEY = ***;"
+    assert str(EarshotError(joined, observed="x")) == f"{shown}: x"
+    assert RULES[0].finding(joined, joined, joined).line.count(shown) == 3
 
 
 def test_a_huge_word_is_shown_by_its_beginning() -> None:

@@ -31,11 +31,12 @@ _REFERENCE = re.compile(r"\$\{[A-Za-z0-9_]+:[^{}]*\}")
 _JAAS_SECRET = re.compile(
     r"\b(\w*(password|secret|token)|user_\w+)\s*=\s*\"?[^\s\";]", re.IGNORECASE
 )
-# In a value of any key: a private key in PEM, a URL with a password, and the key in one of
-# Azure's connection strings (tiered storage).
+# In a value of any key: a private key in PEM, a URL with a password, the key in one of Azure's
+# connection strings (tiered storage), and another property, if two lines became one.
 _IN_ANY_VALUE = re.compile(
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----|\w://[^\s/:@]*:[^\s/@]+@"
-    r"|\b(AccountKey|SharedAccessKey|SharedAccessSignature)=[^\s;]",
+    r"|\b(AccountKey|SharedAccessKey|SharedAccessSignature)=[^\s;]"
+    r"|(password|passphrase|secret|token)\s*=\s*\"?[^\s\";]",
     re.IGNORECASE,
 )
 

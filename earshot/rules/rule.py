@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
+from earshot.errors import without_passwords
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.listed import clipped, shortened
 from earshot.listeners.terms import DEFAULT_KAFKA, Role, Scope
@@ -132,9 +133,8 @@ class Finding:
 
     def __post_init__(self) -> None:
         for name in ("observed", "expected", "remedy"):  # they contain values of files
-            text = getattr(self, name)
-            if len(text) > MOST_TEXT:
-                object.__setattr__(self, name, clipped(text, MOST_TEXT))
+            text = without_passwords(getattr(self, name))
+            object.__setattr__(self, name, clipped(text, MOST_TEXT))
 
     @property
     def is_certain_error(self) -> bool:
