@@ -93,7 +93,8 @@ def adopt_compose(
         )
     names = [broker.name for broker in brokers]
     notes = [
-        f"the variable {name} is not set, so it is read as empty text" for name in compose.missing
+        f"{'' if ' ' in name else 'the variable '}{name} is not set, so it is read as empty text"
+        for name in compose.missing
     ]
     notes += [
         f"service {service.name}: runs {service.replicas} times in the source, with one id and one "

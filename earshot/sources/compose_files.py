@@ -13,6 +13,7 @@ from typing import Any
 
 from earshot.errors import EarshotError
 from earshot.json_object import JsonObject
+from earshot.listeners.secrets import before_secret
 from earshot.sources.compose_sections import (
     Section,
     list_of,
@@ -252,7 +253,10 @@ class ComposeFiles:
     def _substituted(self, value: object, file_name: str, path: tuple[str, ...]) -> object:
         """``value`` with variables replaced in texts, not in keys."""
         if isinstance(value, UnknownValue):
-            self.variables.malformed[f"{'.'.join(path)} has a custom tag (!{value.name})"] = None
+            setting = ".".join(path)
+            # `!word` without quotes may be a password
+            name = "" if before_secret(f"{setting}=") else f" (!{value.name})"
+            self.variables.malformed[f"{setting} has a custom tag{name}"] = None
         elif isinstance(value, str):
             try:
                 return self.variables.substitute(value, f"{file_name}: {'.'.join(path)}")

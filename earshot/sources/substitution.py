@@ -22,6 +22,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _OPERATOR = re.compile(r":?[-?+]")
 _KEPT = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", re.ASCII)
 MAX_DEPTH = 20
+_LOOKED_BACK = 200
 ALLOWED = "$X, ${X}, ${X:-default}, ${X:?message}, ${X:+other}, and $$ for a dollar sign"
 _LINE = re.compile(
     r"\s*(?:export\s+)?(?P<name>[A-Za-z_][A-Za-z0-9_.-]*)\s*(?:(?P<sign>[=:])[ \t]*(?P<value>.*))?",
@@ -43,23 +44,26 @@ class Variables:
     malformed: dict[str, None] = field(default_factory=dict)
     """Places of invalid expressions, each with the problem."""
 
-    def substitute(self, text: str, where: str = "") -> str:
+    def substitute(self, text: str, where: str = "", setting: str = "") -> str:
         """``text`` with every variable replaced; an unset one becomes empty, or `${NAME}`.
 
-        Raises EarshotError for an invalid expression and an unset required variable.
+        ``setting`` is what the text is the value of, if ``where`` does not end in it. Raises
+        EarshotError for an invalid expression and an unset required variable.
         """
         if "$" not in text:
             return text
-        return _Substitution(self, text, where).until("", 0)
+        return _Substitution(self, text, where, setting or where).until("", 0)
 
-    def value(self, name: str) -> str:
-        """The value of one variable; an unset one is noted as missing, and empty or `${NAME}`."""
+    def value(self, name: str, shown: str = "") -> str:
+        """The value of one variable; an unset one is noted as missing, by what is ``shown``
+        instead of its name, and empty or `${NAME}`."""
         value = self.values.get(name)
         if value is None:
-            self.missing[name] = None
+            self.missing[shown or name] = None
             return f"${{{name}}}" if self.keep else ""
         if self.keep:  # another file, such as `.env`, may have kept a variable in the value
-            self.missing.update(dict.fromkeys(_KEPT.findall(value)))
+            kept = _KEPT.findall(value)
+            self.missing.update(dict.fromkeys([shown] if kept and shown else kept))
         return value
 
     def value_from_environment(self, name: str) -> str | None:
@@ -72,6 +76,7 @@ class _Substitution:
     variables: Variables
     text: str
     where: str
+    setting: str
     at: int = 0
 
     def until(self, end: str, depth: int) -> str:
@@ -97,13 +102,23 @@ class _Substitution:
         if self.text.startswith("{", self.at):
             self.at += 1
             return self._braced(depth)
-        return self.variables.value(self._name())
+        name = self._name()
+        return self.variables.value(name, self._instead())
+
+    def _instead(self) -> str:
+        """What is shown instead of a variable's name that may be a part of a password: `pa$word`
+        has one, because its dollar sign is not doubled."""
+        before = self.text[max(0, self.at - _LOOKED_BACK) : self.at].rsplit(maxsplit=1)[-1]
+        if before_secret(f"{self.setting}=") or before_secret(before):
+            return f"a variable in {self.where.rpartition(': ')[2] or 'a secret'}"
+        return ""
 
     def _braced(self, depth: int) -> str:
         name = self._name()
         if self.text.startswith("}", self.at):
+            shown = self._instead() if name in self.variables.values else ""
             self.at += 1
-            return self.variables.value(name)
+            return self.variables.value(name, shown)
         operator = _OPERATOR.match(self.text, self.at)
         if operator is None:
             open_end = self.at >= len(self.text)
@@ -174,7 +189,7 @@ def read_env_file(text: str, file_name: str, environment: Variables) -> dict[str
             continue
         if _is_open(value):
             value = _with_following(value, lines, where)
-        variables_read[name] = _value(value, variables, where)
+        variables_read[name] = _value(value, variables, where, name)
     return variables_read
 
 
@@ -227,13 +242,13 @@ def _is_open(value: str) -> bool:
     return shape is not None and shape.fullmatch(value) is None and not is_closed
 
 
-def _value(text: str, variables: Variables, where: str) -> str:
+def _value(text: str, variables: Variables, where: str, setting: str) -> str:
     if single := _SINGLE.fullmatch(text):
         return single[1]
     if double := _DOUBLE.fullmatch(text):
         escaped = re.sub(
             r"\\(.)", lambda m: _ESCAPES.get(m[1], "\\" + m[1]), double[1], flags=re.DOTALL
         )
-        return variables.substitute(escaped, where)
+        return variables.substitute(escaped, where, setting)
     plain = re.split(r"(?:^|\s)#", text, maxsplit=1)[0].strip()
-    return variables.substitute(plain, where)
+    return variables.substitute(plain, where, setting)

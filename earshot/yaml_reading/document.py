@@ -250,16 +250,18 @@ def _all_loaded(loader: Any, *, unique: bool) -> list[object]:
     return [_made(loader, node) for node in nodes]
 
 
-_NO_NAME = r"found: \1; a text that begins with * or & belongs in quotes"
+# what is named in quotes may be a password that is not quoted in the file
+_NAMED = re.compile(
+    r"^(?:found (undefined alias|duplicate anchor)|could not determine a constructor for the (tag)"
+    r"|found undefined (tag) handle) .*"
+)
+_NO_NAME = r"found: \1\2\3; a text that begins with *, & or ! belongs in quotes"
 
 
 def _no_yaml(source_name: str, error: Exception) -> EarshotError:
     if isinstance(error, yaml.MarkedYAMLError):
         where = _where(error.problem_mark or error.context_mark)
-        # the name in quotes may be a password that is not quoted in the file
-        problem = re.sub(
-            r"^found (undefined alias|duplicate anchor) .*", _NO_NAME, error.problem or ""
-        )
+        problem = _NAMED.sub(_NO_NAME, error.problem or "")
         return EarshotError(
             source_name,
             observed=f"is no YAML; {where}{problem or error.context}",

@@ -380,7 +380,12 @@ def test_extra_properties_are_kept_and_secrets_are_not() -> None:
 
 def test_an_unset_variable_is_reported() -> None:
     text = broker("A://:1", "A://kafka:1", extra_lines="      KAFKA_NUM_PARTITIONS: ${PARTS}\n")
-    assert adopt_text(text).notes == ("the variable PARTS is not set, so it is read as empty text",)
+    text += "      KAFKA_SSL_KEY_PASSWORD: ab$Hunter2\n"
+    place = "services.kafka.environment.KAFKA_SSL_KEY_PASSWORD"
+    assert adopt_text(text).notes == tuple(
+        f"{name} is not set, so it is read as empty text"
+        for name in ("the variable PARTS", f"a variable in {place}")
+    )
 
 
 def test_a_listener_that_is_not_advertised_is_left_out_and_named() -> None:

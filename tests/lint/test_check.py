@@ -452,6 +452,24 @@ def test_an_address_with_a_variable_that_is_not_set_is_no_mistake(
     assert (places(report), report.unchecked) == ([], (why,))
 
 
+@pytest.mark.parametrize(
+    ("env", "dotenv", "more", "place"),
+    [
+        ("", "", "KAFKA_SSL_KEY_PASSWORD: ab$Hunter2", "KAFKA_SSL_KEY_PASSWORD is not set"),
+        ("", "", "KAFKA_SSL_KEY_PASSWORD: !Hunter2", "KAFKA_SSL_KEY_PASSWORD has a custom tag:"),
+        ("KAFKA_SSL_KEY_PASSWORD=ab$Hunter2", "", "A: b", "k.env, line 1 is not set"),
+        ("", "PASSWORD=$Hunter2", "KAFKA_SSL_KEY_PASSWORD: ${PASSWORD}", "_PASSWORD is not set"),
+    ],
+)
+def test_a_part_of_a_password_is_not_shown_as_a_name(
+    checked: Checker, env: str, dotenv: str, more: str, place: str
+) -> None:
+    checked.write("k.env", f"{env}\n")
+    checked.write(".env", f"{dotenv}\n")
+    report = checked(f"{REACHED}      {more}\n")
+    assert place in str(report.unchecked) and "Hunter2" not in str(report.unchecked)
+
+
 @pytest.mark.parametrize("mounted", ["bash-config", "configure"])
 def test_a_mounted_start_script_may_set_missing_settings(checked: Checker, mounted: str) -> None:
     text = REACHED.replace("    env_file: k.env\n", "    volumes: [VOLUME]\n")

@@ -95,6 +95,12 @@ def test_a_number_without_end_is_refused_and_a_text_is_not(text: str) -> None:
     assert read_yaml(f"k: '{text}'", "x.yaml") == {"k": text}
 
 
+@pytest.mark.parametrize("value", ["!hunter2 x", "!e!hunter2 x", "*hunter2", "&hunter2 &hunter2"])
+def test_a_password_without_quotes_is_not_shown(value: str) -> None:
+    message = refused(read_yaml, f"password: {value}")
+    assert "line 1, column" in message and "hunter2" not in message
+
+
 def test_a_key_that_stands_twice() -> None:
     text = "a: 1\nb: {c: 1, c: 2}\n"
     message = "x.yaml: is no YAML; line 2, column 11: the key 'c' occurs twice"
