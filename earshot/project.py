@@ -102,10 +102,11 @@ class Project:
         """
         from earshot.config.document import read_spec  # slow to import, with all placements
         from earshot.config.passwords import KEY as PASSWORDS
-        from earshot.config.passwords import check_encrypted
+        from earshot.config.passwords import check_encrypted, check_names
 
         config, shown = self._config(stack), self.shown_file(stack)
         spec = read_spec(config[CLUSTER_KEY], f"{shown}, {CLUSTER_KEY}", self)
+        check_names(map(str, config), shown)
         if PASSWORDS in config:
             check_encrypted(config[PASSWORDS], spec, f"{shown}, {PASSWORDS}")
         return spec

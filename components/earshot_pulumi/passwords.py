@@ -2,18 +2,19 @@
 
 from collections.abc import Mapping
 
-from pulumi.runtime.config import get_config, is_config_secret
+from pulumi.runtime.config import CONFIG, get_config, is_config_secret
 
 from earshot.config.cluster import ClusterSpec
-from earshot.config.passwords import KEY, check_passwords, read_passwords
+from earshot.config.passwords import KEY, check_names, check_passwords, read_passwords
 from earshot.project import Project
 
 
 def check_given(spec: ClusterSpec, project: Project, stack: str) -> None:
     """Raises SpecError if the stack's configuration has passwords that users cannot have."""
+    file = project.stack_file(stack)
+    check_names(CONFIG.get(), project.shown_file(stack))
     if (value := get_config(KEY)) is None:
         return
-    file = project.stack_file(stack)
     if file.exists():
         project.read_cluster(stack)  # finds passwords in plain text next to secret ones
     source = f"{file.relative_to(project.root)}, {KEY}"

@@ -5,7 +5,7 @@ Messages never contain a password.
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from earshot.config.cluster import ClusterSpec
 from earshot.errors import SpecError
@@ -50,6 +50,19 @@ def check_passwords(value: object, spec: ClusterSpec, source: str, *, secret: bo
             )
     if problems:
         raise SpecError.of(source, problems)
+
+
+def check_names(names: Iterable[str], source: str) -> None:
+    """Raises SpecError if one of the ``names`` in a stack's configuration is a user's of its own.
+
+    `pulumi config set` writes such a name without `--path`, and nothing would read it.
+    """
+    if names := [name for name in names if name.startswith(f"{KEY}.")]:
+        problem = (
+            f"found the key {shown(names[0])}, which nothing reads; allowed: the map {KEY}, set "
+            f"by {_command()}, after `pulumi config rm {shown(names[0])}`"
+        )
+        raise SpecError.of(source, [problem])
 
 
 def check_encrypted(value: object, spec: ClusterSpec, source: str) -> None:

@@ -204,6 +204,18 @@ class SecuritySpec(Frozen):
             )
         return value
 
+    @field_validator("password_numbers", mode="before")
+    @classmethod
+    def _no_passwords(cls, value: object) -> object:
+        if isinstance(value, Mapping):
+            refuse(
+                f"{shown(name)}: found a text; allowed: a whole number; a password of your own is "
+                "in the stack's configuration (see docs/users.md)"
+                for name, number in value.items()
+                if isinstance(number, str) and not number.isdecimal()
+            )
+        return value
+
     @field_validator("users")
     @classmethod
     def _distinct(cls, value: tuple[UserSpec, ...]) -> tuple[UserSpec, ...]:

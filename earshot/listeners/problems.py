@@ -135,7 +135,16 @@ def _message(item: Any, model: type[BaseModel]) -> str:
         known = _fields(model, item["loc"][:-1])
         return unknown_key(str(item["loc"][-1]), list(known))
     allowed = _ALLOWED[kind].format(**context).replace("'", "") if kind in _ALLOWED else item["msg"]
-    return f"found {shown(item['input'])}; allowed: {allowed}"
+    value = item["input"]
+    found = _kind(value) if "users" in item["loc"] else shown(value)
+    return f"found {found}; allowed: {allowed}"
+
+
+def _kind(value: object) -> str:
+    """A text or map of a user without its content, which may be a password; else as in `shown`."""
+    if isinstance(value, str):
+        return "a text"
+    return "a map" if isinstance(value, Mapping) else shown(value)
 
 
 def _key(location: tuple[int | str, ...], document: object) -> str:

@@ -70,6 +70,8 @@ def test_the_program_refuses_plain_text_beside_a_secret(
     (tmp_path / "Pulumi.yaml").write_text("name: earshot\n")
     project, cluster = Project(tmp_path), spec()
     check_given(cluster, project, "s")  # none is given
+    config.set_all_config({f"{KEY}.app": "hunter2hunter2"}, [])
+    assert "nothing reads" in str(raised(SpecError, check_given, cluster, project, "s"))
     config.set_all_config({KEY: '{"app": "hunter2hunter2", "validator": "12345678"}'}, [KEY])
     check_given(cluster, project, "s")
     (tmp_path / "Pulumi.s.yaml").write_text(

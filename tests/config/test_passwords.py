@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from earshot.config.cluster import ClusterSpec
-from earshot.config.passwords import check_encrypted, check_passwords, read_passwords
+from earshot.config.passwords import check_encrypted, check_names, check_passwords, read_passwords
 from earshot.errors import SpecError
 from tests.config.read import read_local
 from tests.raised import raised
@@ -63,6 +63,16 @@ def test_all_mistakes_are_one_error() -> None:
 @pytest.mark.parametrize("value", [{"app": {"secure": "v1:abc"}}, {"secure": "v1:abc"}])
 def test_a_stack_file_is_checked_without_decrypting_anything(value: object) -> None:
     check_encrypted(value, spec(), SOURCE)
+
+
+def test_a_password_set_without_a_path_is_refused() -> None:
+    names = ["earshot:cluster", "earshot:passwords", "earshot:passwords.app"]
+    check_names(names[:2], "s.yaml")
+    assert str(raised(SpecError, check_names, names, "s.yaml")) == (
+        "s.yaml: found the key 'earshot:passwords.app', which nothing reads; allowed: the map "
+        "earshot:passwords, set by `pulumi config set --secret --path earshot:passwords.USER`, "
+        "after `pulumi config rm 'earshot:passwords.app'`"
+    )
 
 
 @pytest.mark.parametrize(("value", "cluster", "problem"), [

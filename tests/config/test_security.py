@@ -100,6 +100,8 @@ def test_each_mistake_has_one_error() -> None:
         {"security": {"users": [{"name": "app", "prefixes": [""]}]}},
         {"security": {"tls": {"authorities": [2, 2]}}},
         {"security": {"password_numbers": {"z": 2, "validator": 2}}},
+        {"security": {"users": {"app": "hunter2"}, "password_numbers": {"app": "hunter2"}}},
+        {"security": {"users": ["app:hunter2"]}},
         {"security": {"tls": {"days": 30}}},
         {"security": {"tls": {"issue": "stack", "from": FILES}}},
         {"security": {"tls": {"from": {"authority": "ca.pem"}}}},
