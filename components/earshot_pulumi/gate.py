@@ -67,11 +67,12 @@ class Gate(pulumi.ProviderResource):
                 own=dict(inputs), checked=checked_inputs, received=self.received
             ).apply(lambda values: _different(**values), run_with_unknowns=True)
         )
+        known = self.approved.apply(_check_known, run_with_unknowns=True)
         self.digest: pulumi.Output[str] = pulumi.Output.all(
-            self.approved.apply(_checked_digest), others
-        ).apply(lambda values: _of_own_inputs(*values))
-        """`approved`. Raises pulumi.RunError for a plugin without a gate, and if a transform or
-        `ignore_changes` gave the gate other inputs."""
+            self.approved.apply(_checked_digest), others, known
+        ).apply(lambda values: _of_own_inputs(*values[:2]))
+        """`approved`. Raises pulumi.RunError for a plugin without a gate, if a transform or
+        `ignore_changes` gave the gate other inputs, and in an update that has not approved."""
 
 
 class AdvertisedListeners(pulumi.ComponentResource):
@@ -152,6 +153,19 @@ def _checked_digest(approved: str | None) -> str:
             "gate\n  fix: name the folder of pulumi-resource-earshot in Pulumi.yaml, in `plugins`"
         )
     return approved
+
+
+def _check_known(approved: object) -> None:
+    """Raises pulumi.RunError in an update in which ``approved`` is unknown.
+
+    Pulumi would go on, and remove the unknown inputs of the brokers.
+    """
+    if pulumi.contains_unknowns(approved) and not pulumi.runtime.is_dry_run():
+        raise pulumi.RunError(
+            "the advertised listeners were not approved: this update does not know all inputs of "
+            "the gate\n  fix: let the update make the resources that they come from, which "
+            "`--target` or `--exclude` leaves out"
+        )
 
 
 def _different(own: Inputs, checked: Inputs, received: Sequence[str] | None) -> list[str]:

@@ -110,6 +110,13 @@ def test_a_plugin_that_checks_nothing_is_refused(answer: str | None) -> None:
     assert engine.types == [GATE_TYPE, PROVIDER_TYPE]
 
 
+def test_an_update_with_an_unknown_approval_is_refused() -> None:
+    engine = Engine(UNKNOWN)
+    with pytest.raises(pulumi.RunError, match="this update does not know all inputs of the gate"):
+        run(engine)
+    assert engine.types == [GATE_TYPE, PROVIDER_TYPE]
+
+
 @pytest.mark.parametrize(
     ("changed", "value", "keys"),
     [

@@ -22,7 +22,7 @@ from earshot.facts.cloud import Cloud
 from earshot.facts.cluster import NotKnown
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.problems import shown
-from earshot.listeners.terms import UnknownHost
+from earshot.listeners.terms import Scope, UnknownHost
 from earshot.names.evidence import Declaration, EvidenceKey
 from earshot.names.policy import ResolverPolicy
 from earshot.rules.evaluate import CheckResult
@@ -53,16 +53,18 @@ def judge(inputs: Properties, show: Show) -> Properties:
     """The inputs of a gate with `approved`, their digest, and `received`, their keys.
 
     ``show`` gets findings that do not stop an update. `approved` is unknown while a host, a part of
-    the policy or one of the cluster's inputs (`unknown`) is. Raises InvalidInputs with every
-    finding that stops an update.
+    the policy, a declaration or one of the cluster's inputs (`unknown`) is. Raises InvalidInputs
+    with every finding that stops an update.
     """
     if wrong := dict(_wrong_types(inputs)):
         raise InvalidInputs(wrong)
     # the program's SDK shows an input that a transform removed as if the gate had got it
     outputs = {**inputs, "received": sorted(inputs.keys() - _NOT_CHECKED)}
     # if a level or a waiver is unknown, so is whether a finding stops an update
-    is_whole_unknown = any(isinstance(inputs.get(key), Unknown) for key in WHOLE)
-    if is_whole_unknown or has_unknown(inputs.get("policy")):
+    unknown = [key for key in WHOLE if isinstance(inputs.get(key), Unknown)]
+    if unknown or has_unknown(inputs.get("policy")):
+        subject = ", ".join(inputs.get("unknown") or unknown or ["policy"])
+        show(f"not checked: the advertised listeners: {subject}: not known yet", False)
         return {**outputs, "approved": UNKNOWN}
     try:
         plan, refused = _judged(inputs, show)
@@ -74,7 +76,7 @@ def judge(inputs: Properties, show: Show) -> Properties:
     if refused:
         raise InvalidInputs({"plan": "\n" + "\n".join(map(str, grouped(refused)))})
     is_known = all(listener.known for node in plan.nodes for listener in node.listeners)
-    if not is_known or inputs.get("unknown"):
+    if not is_known or inputs.get("unknown") or has_unknown(inputs.get("declared")):
         return {**outputs, "approved": UNKNOWN}
     return {**outputs, "approved": _digest(inputs)}
 
@@ -140,6 +142,8 @@ class GateInputs:
 
 def _wrong_types(inputs: Properties) -> Iterator[tuple[str, str]]:
     """Inputs of the wrong type that Pulumi's types cannot reject, each with the reason."""
+    if "plan" not in inputs:
+        yield "plan", "plan: is missing\n  fix: let no transform remove an input of the gate"
     for key in MAPS:
         value = inputs.get(key)
         if value is None or isinstance(value, Unknown):
@@ -182,13 +186,23 @@ def _judged(inputs: Properties, show: Show) -> tuple[ClusterPlan, Iterable[Findi
     return gate.plan, config.refused(result)
 
 
-def _declared(plan: ClusterPlan, reasons: Mapping[str, str]) -> dict[EvidenceKey, Declaration]:
+def _declared(
+    plan: ClusterPlan, reasons: Mapping[str, str | Mapping[str, str]]
+) -> dict[EvidenceKey, Declaration]:
+    """The declarations of known hosts; with unknown ``reasons`` every scope may have one."""
+    if reasons == PREVIEW_UNKNOWN:
+        reasons = dict.fromkeys(Scope, PREVIEW_UNKNOWN)
+    texts = {
+        scope: reason if isinstance(reason, str) else UnknownHost.read(reason).what
+        for scope, reason in reasons.items()
+    }
     return {
-        (listener.name, scope, str(listener.host)): Declaration(reasons[scope])
+        (listener.name, scope, str(host)): Declaration(texts[scope])
         for node in plan.nodes
         for listener in node.listeners
+        for host in listener.hosts
         for scope in listener.scopes
-        if reasons.get(scope) and listener.known
+        if texts.get(scope) and isinstance(host, str)
     }
 
 

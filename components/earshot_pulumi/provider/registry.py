@@ -96,7 +96,7 @@ def prepare() -> None:
 
 def judge(inputs: Properties, show: Show) -> Properties:
     """The inputs of a provider instance, checked if it is a gate. Raises InvalidInputs."""
-    if "plan" not in inputs:
+    if not {"plan", "placement"} & inputs.keys():
         return inputs  # an instance that is not a gate
     from earshot_pulumi.provider.judge import judge  # slow to import
 

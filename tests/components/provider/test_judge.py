@@ -55,7 +55,8 @@ def test_names_that_resolve_are_approved() -> None:
 
 def test_an_unknown_host_is_neither_approved_nor_refused() -> None:
     assert judge(inputs(UnknownHost("nodes.7.host")))["approved"] is UNKNOWN
-    assert judge({"version": "1"}) == {"version": "1"}, "without a plan there is no gate"
+    assert judge({"version": "1"}) == {"version": "1"}, "this provider is not a gate"
+    assert refusal({"placement": "local"}).startswith("plan: is missing")
 
 
 @pytest.mark.parametrize(
@@ -169,17 +170,45 @@ def test_a_configuration_that_cannot_be_used_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value"),
+    ("subject", "changes"),
     [
-        *((key, UNKNOWN) for key in ("plan", "addresses", "policy", "certificates")),
-        ("policy", {"KL011": UNKNOWN}),
-        ("policy", {"names": {"waived": {"kafka.absent.invalid": UNKNOWN}}}),
+        *((key, {key: UNKNOWN}) for key in ("plan", "addresses", "policy", "certificates")),
+        ("policy", {"policy": {"KL011": UNKNOWN}}),
+        ("policy", {"policy": {"names": {"waived": {"kafka.absent.invalid": UNKNOWN}}}}),
+        ("nodes, extra.a", {"plan": UNKNOWN, "unknown": ["nodes", "extra.a"]}),
     ],
 )
 def test_an_unknown_input_and_a_policy_with_an_unknown_part_wait_for_the_update(
-    key: str, value: Any
+    subject: str, changes: Any
 ) -> None:
-    assert judge(inputs("kafka.absent.invalid", **{key: value}))["approved"] is UNKNOWN
+    document = inputs("kafka.absent.invalid", **changes)
+    assert judge(document)["approved"] is UNKNOWN
+    ((text, is_warning),) = findings(document)
+    assert text.startswith(f"not checked: the advertised listeners: {subject}: not known yet")
+    assert not is_warning
+
+
+@pytest.mark.parametrize("declared", [UNKNOWN, {"internal": UNKNOWN, "controller": "a zone"}])
+def test_an_unknown_declaration_is_accepted_and_not_approved(declared: Any) -> None:
+    document = internal("kafka-7", placement="given", declared=declared)
+    assert judge(document)["approved"] is UNKNOWN
+    expected = "kafka-7 is taken on its declaration: a value of a resource that is still to be made"
+    assert any(expected in text for text, _ in findings(document))
+
+
+def test_a_declaration_counts_for_the_bootstrap_too_and_certificates_are_unknown() -> None:
+    address = {"strategy": "sni", "pattern": "b{id}.corp", "port": 443, "bootstrap_host": "b.corp"}
+    clients = {"name": "CLIENTS", "port": 9094, "scopes": ["internal"], "protocol": "SSL"}
+    declared = dict.fromkeys(("internal", "controller"), "records of the zone corp")
+    shown = findings(
+        inputs(
+            listeners=[LISTENERS[0], {**clients, "address": address}],
+            nodes={"7": {"internal": "kafka-7"}},
+            placement="given",
+            declared=declared,
+        )
+    )
+    assert any("its certificate is not known [KL010]" in text for text, _ in shown)
 
 
 def test_variables_of_a_container_do_not_show() -> None:
