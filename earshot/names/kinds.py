@@ -59,11 +59,13 @@ _DESKTOP = (
     r"(?:host|gateway|kubernetes|vm)\.docker\.internal"
     r"|docker\.for\.(?:mac|win)\.(?:localhost|(?:host|gateway)\.internal)"
 )
+_HOSTS_FILES = r"ip6-localhost|ip6-loopback|localhost[46](?:\.localdomain[46])?"
+"""Names of loopback in the hosts files of Debian and Fedora."""
 _NAMES = tuple(
     (kind, re.compile(pattern, re.ASCII))
     for kind, pattern in (
         (NameKind.DOCKER_HOST, rf"{_DESKTOP}|host\.containers\.internal"),
-        (NameKind.LOCALHOST, r"(?:.+\.)?localhost(?:\.localdomain)?|ip6-localhost|ip6-loopback"),
+        (NameKind.LOCALHOST, rf"(?:.+\.)?localhost(?:\.localdomain)?|{_HOSTS_FILES}"),
         (NameKind.CONTAINER_ID, r"[0-9a-f]{12}"),
         (
             NameKind.EC2_PUBLIC,

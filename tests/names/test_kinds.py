@@ -16,7 +16,8 @@ KINDS = {
     NameKind.RESERVED_ADDRESS: "224.0.0.1 255.255.255.255 240.0.0.1 ff02::1 0.0.0.1",
     NameKind.PUBLIC_ADDRESS: "8.8.8.8 172.32.0.1 172.15.0.1 100.128.0.1 203.0.113.5 2001:db8::1 "
     "fec0::1 169.253.0.1 128.0.0.1 223.255.255.255",
-    NameKind.LOCALHOST: "localhost LOCALHOST localhost.localdomain kafka.localhost ip6-localhost",
+    NameKind.LOCALHOST: "localhost LOCALHOST localhost.localdomain kafka.localhost ip6-localhost "
+    "localhost4 localhost4.localdomain4 localhost6",
     NameKind.DOCKER_HOST: "host.docker.internal Host.Docker.Internal gateway.docker.internal",
     NameKind.CONTAINER_ID: "4f66ad9a0b2e 4F66AD9A0B2E",
     NameKind.EC2_PUBLIC: "ec2-203-0-113-25.compute-1.amazonaws.com "
