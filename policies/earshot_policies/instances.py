@@ -67,8 +67,7 @@ def user_data(inputs: Mapping[str, object], encoded: Collection[str] = ENCODED) 
     ``encoded`` are the properties in base64.
     """
     for key in USER_DATA:
-        if key in inputs:
-            value = inputs[key]
+        if (value := inputs.get(key, "")) != "":  # an empty text counts as missing
             if not isinstance(value, str):
                 return None
             return decode_user_data(value) if key in encoded else plain_user_data(value)

@@ -9,12 +9,14 @@ from pulumi_policy import PolicyResource
 
 from earshot.checks.instance_stack import StackEvaluation
 from earshot.listeners.listed import several
-from earshot.sources.user_data import speaks_of_brokers
+from earshot.sources.user_data import plain_user_data, speaks_of_brokers
 from earshot_policies import workloads
 from earshot_policies.evaluation import has
 
 _OWN = ("earshot:", "pulumi:", "pulumi-python:")
 """Prefixes of types of earshot and of Pulumi itself."""
+_OF_CHARTS = "advertisedListeners"
+"""A key in the values of Helm charts."""
 
 
 def ungated(brokers: Iterable[str], resources: Sequence[PolicyResource]) -> list[str]:
@@ -78,7 +80,7 @@ def is_other(type: str) -> bool:
 def sets_listeners(value: Any) -> bool:
     """Whether a key or a text in ``value`` mentions a setting with advertised addresses."""
     if isinstance(value, str):
-        return speaks_of_brokers(value)
+        return value == _OF_CHARTS or speaks_of_brokers(plain_user_data(value))
     if isinstance(value, Mapping):
         return any(map(sets_listeners, (*value, *value.values())))
     return isinstance(value, list) and any(map(sets_listeners, value))

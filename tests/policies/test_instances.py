@@ -531,5 +531,6 @@ def test_user_data_that_are_base64_already_are_read_as_the_provider_passes_them_
     text = script(PROPERTIES.format(id=1, internal="0.0.0.0", external="a.example.com", own="b"))
     encoded = base64.b64encode(text.encode()).decode()
     pack = Pack(SILENT_RESOLVERS)
-    for inputs in ({"userData": text}, {"userData": encoded}, {"userDataBase64": encoded}):
+    empty = {"userData": "", "userDataBase64": encoded}
+    for inputs in ({"userData": text}, {"userData": encoded}, {"userDataBase64": encoded}, empty):
         assert "kl002" in pack.analyze(aws.INSTANCE, inputs), inputs

@@ -1,5 +1,6 @@
 """The pack on resources of types that no check reads: what may be a broker is named at the end."""
 
+import base64
 from typing import Any
 
 import pytest
@@ -12,13 +13,17 @@ from tests.rules.container_examples import KRAFT
 SERVICE = "docker:index/service:Service"
 SWARM = {"taskSpec": {"containerSpec": {"image": "apache/kafka:4.1.1", "env": KRAFT}}}
 VALUES = {"values": {"extraConfig": "advertised.listeners=CLIENT://localhost:9092"}}
+CHART = {"values": {"listeners": {"advertisedListeners": "CLIENT://localhost:9092"}}}
+SCRIPT = b"#!/bin/sh\necho advertised.listeners=A://a:1 >> server.properties\n"
 COMMAND = {"create": "docker run -e KAFKA_ADVERTISED_LISTENERS=A://a:9092 apache/kafka:4.1.1"}
 
 
 @pytest.mark.parametrize(("type", "props", "is_broker"), [
     (SERVICE, SWARM, True),
     ("kubernetes:helm.sh/v3:Release", VALUES, True),
+    ("kubernetes:helm.sh/v3:Release", CHART, True),
     ("command:local:Command", COMMAND, True),
+    ("aws-native:ec2:Instance", {"userData": base64.b64encode(SCRIPT).decode()}, True),
     (SERVICE, {"taskSpec": {"containerSpec": {"image": "nginx", "env": {"A": UNKNOWN}}}}, False),
     (SERVICE, {"taskSpec": UNKNOWN}, False),
     ("earshot:index:Listeners", {"note": "advertised.listeners"}, False),
