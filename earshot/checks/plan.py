@@ -49,8 +49,8 @@ def check_plan(
 
     By node id: ``addresses`` (an empty tuple if unknown; those of this machine are detected),
     ``containers`` (`NotKnown.YET` if they are not known yet) and ``certificates`` (empty if
-    earshot's own authority signs them). ``cloud`` is the network of instances on AWS; ``declared``
-    are declared names, for callers without ``cloud``.
+    earshot issues them, for a plan with `security`). ``cloud`` is the network of instances on AWS;
+    ``declared`` are declared names, for callers without ``cloud``.
 
     Omitted facts disable no rule: nodes then have no container, and their addresses, security
     groups and certificates give findings of state unknown.
@@ -87,9 +87,12 @@ def check_plan(
         silent = {kl012_same_broker.RULE.id}
         notes += tuple(_not_compared(facts))
     rules = [rule for rule in RULES if rule.id not in silent]
+    are_certificates_known = bool(certificates) or (
+        certificates is not None and plan.security is not None
+    )
     left_out = [
         *_without_containers(facts, not_known_yet=not_known_yet),
-        *(_without_certificates(facts) if certificates is None else ()),
+        *(() if are_certificates_known else _without_certificates(facts)),
         *(_without_cloud(facts, cloud) if placement == AWS else ()),
     ]
     return CheckResult((*evaluate(facts, rules), *left_out), notes)

@@ -36,6 +36,8 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
                 "a certificate for every host that it advertises",
                 node=node,
                 state=FindingState.UNKNOWN,
+                remedy="let `earshot doctor` or `Proof` connect: they check the certificate that "
+                "the node shows",
             )
             continue
         yield from _names(node, listeners, certificate)

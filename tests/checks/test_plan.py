@@ -8,8 +8,8 @@ from earshot.checks.plan import check_plan
 from earshot.facts.cloud import Cloud, Instance
 from earshot.facts.cluster import NotKnown
 from earshot.facts.security_groups import Clients
-from earshot.listeners.model import ClusterPlan, Listener, Node
-from earshot.listeners.terms import Protocol, Role, Scope
+from earshot.listeners.model import ClusterPlan, Listener, Node, SecurityPlan
+from earshot.listeners.terms import Mechanism, Protocol, Role, Scope
 from earshot.names.policy import ResolverPolicy
 from earshot.rules.rule import FindingState
 from earshot.topology.container import Container, JoinedNetwork
@@ -106,7 +106,11 @@ def test_an_instance_that_is_left_out_beside_others_is_unknown() -> None:
 
 
 def test_certificates_that_are_left_out_are_unknown() -> None:
-    secured = plan(protocol=Protocol.SSL)
+    tls = plan(protocol=Protocol.SSL)
+    security = SecurityPlan(folder="/tls", mechanism=Mechanism.SCRAM_SHA_512)
+    secured = tls.model_copy(update={"security": security})
+    assert ("KL010", "unknown") in found("local", tls)
+    assert ("KL010", "unknown") in found("local", tls, certificates={})
     assert ("KL010", "unknown") in found("local", secured)
     assert "KL010" not in {rule for rule, _ in found("local", secured, certificates={})}
     assert "KL010" not in {rule for rule, _ in found("local")}
