@@ -110,7 +110,11 @@ class GateInputs:
     @classmethod
     def _read(cls, inputs: Inputs, containers: Any) -> GateInputs:
         plan = ClusterPlan.model_validate(inputs["plan"])
-        addresses = {int(id): tuple(texts) for id, texts in inputs.get("addresses", {}).items()}
+        addresses = {
+            int(id): tuple(texts)
+            for id, texts in inputs.get("addresses", {}).items()
+            if isinstance(texts, list) and PREVIEW_UNKNOWN not in texts
+        }
         return cls(
             plan,
             str(inputs["placement"]),

@@ -188,6 +188,14 @@ def test_an_unknown_input_and_a_policy_with_an_unknown_part_wait_for_the_update(
     assert not is_warning
 
 
+@pytest.mark.parametrize("addresses", [UNKNOWN, ["192.0.2.9", UNKNOWN]])
+def test_a_node_with_an_unknown_address_is_not_compared(addresses: Any) -> None:
+    nodes = {"7": {"internal": "192.0.2.7"}}
+    document = inputs(listeners=LISTENERS[:1], nodes=nodes, placement="given")
+    shown = findings({**document, "addresses": {"7": addresses}})
+    assert any("the addresses of broker 7 are not known [KL012]" in text for text, _ in shown)
+
+
 @pytest.mark.parametrize("declared", [UNKNOWN, {"internal": UNKNOWN, "controller": "a zone"}])
 def test_an_unknown_declaration_is_accepted_and_not_approved(declared: Any) -> None:
     document = internal("kafka-7", placement="given", declared=declared)
