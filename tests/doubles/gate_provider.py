@@ -13,5 +13,6 @@ def outputs(args: mocks.MockResourceArgs, approved: str | None = APPROVED) -> di
     gate_outputs = dict(args.inputs)
     if args.typ == PROVIDER_TYPE and "plan" in gate_outputs:
         gate_outputs["received"] = sorted(args.inputs)
-        gate_outputs["approved"] = rpc.UNKNOWN if gate_outputs.get("unknown") else approved
+        is_unknown = bool(rpc.unwrap_rpc_secret(gate_outputs.get("unknown")))
+        gate_outputs["approved"] = rpc.UNKNOWN if is_unknown else approved
     return gate_outputs
