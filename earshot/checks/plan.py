@@ -1,6 +1,6 @@
 """The check of a cluster's plan, for the gate, the policy pack and `earshot plan --check`."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -12,6 +12,7 @@ from earshot.facts.cloud import Cloud
 from earshot.facts.cluster import ClusterFacts, NotKnown
 from earshot.listeners.listed import numbered, shortened
 from earshot.listeners.model import ClusterPlan
+from earshot.listeners.terms import Scope
 from earshot.names.evidence import Declaration, EvidenceKey, gather
 from earshot.names.machine import own_addresses
 from earshot.names.policy import ResolverPolicy
@@ -76,17 +77,14 @@ def check_plan(
     )
     connected = with_lookups(plan, cloud.connected, policy) if cloud else ()
     facts = replace(facts, evidence=evidence_by_key, connected=connected)
-    silent: Collection[str] = ()
     notes = remarks(facts)
-    if not_known_yet or any(container.unknown for container in facts.containers.values()):
-        # the names on their networks are unknown, which KL006 reports
-        silent = {rule.id for rule in RULES if rule.compares_names}
-    elif in_containers(placement) and all(
-        facts.addresses.get(node.id) == () for node in plan.nodes
-    ):
-        silent = {kl012_same_broker.RULE.id}
+    rules: Collection[Rule] = RULES
+    if in_containers(placement) and all(facts.addresses.get(node.id) == () for node in plan.nodes):
+        rules = [rule for rule in RULES if rule is not kl012_same_broker.RULE]
         notes += tuple(_not_compared(facts))
-    rules = [rule for rule in RULES if rule.id not in silent]
+    findings = evaluate(facts, rules)
+    if not_known_yet or any(container.unknown for container in facts.containers.values()):
+        findings = tuple(_without_network_names(findings))
     are_certificates_known = bool(certificates) or (
         certificates is not None and plan.security is not None
     )
@@ -95,7 +93,15 @@ def check_plan(
         *(() if are_certificates_known else _without_certificates(facts)),
         *(_without_cloud(facts, cloud) if placement == AWS else ()),
     ]
-    return CheckResult((*evaluate(facts, rules), *left_out), notes)
+    return CheckResult((*findings, *left_out), notes)
+
+
+def _without_network_names(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """``findings`` without those on names of unknown Docker networks, which KL006 reports."""
+    comparing = {rule.id for rule in RULES if rule.compares_names}
+    for finding in findings:
+        if finding.rule not in comparing or finding.scope in (Scope.HOST, Scope.EXTERNAL):
+            yield finding
 
 
 def _not_compared(facts: ClusterFacts) -> Iterator[str]:

@@ -57,6 +57,20 @@ def test_containers_that_are_not_known_yet_are_said_by_the_caller() -> None:
     assert not {rule for rule, _ in later} & {"KL011", "KL012"}
 
 
+@pytest.mark.parametrize(
+    "containers", [NotKnown.YET, {1: Container("kafka", unknown=("networks",))}]
+)
+def test_names_for_clients_outside_are_judged_without_the_networks(containers: Any) -> None:
+    inside = plan()
+    (node,) = inside.nodes
+    clients = node.listeners[0].model_copy(update={"name": "CLIENTS", "scopes": (Scope.EXTERNAL,)})
+    node = node.model_copy(update={"listeners": (*node.listeners, clients)})
+    made = inside.model_copy(update={"nodes": (node,)})
+    checked = check_plan(made, "docker", POLICY, containers=containers)
+    names = [finding for finding in checked.findings if finding.rule == "KL011"]
+    assert [finding.listener for finding in names] == ["CLIENTS"]
+
+
 @pytest.mark.parametrize("facts", [{}, {"containers": None}, {"containers": {}}])
 def test_containers_that_are_left_out_are_unknown_and_the_names_judged(facts: Any) -> None:
     assert {("KL006", "unknown"), ("KL011", "violated")} <= found("docker", **facts)
