@@ -1,9 +1,9 @@
 """Writes the result as one JSON document."""
 
-import json as encoder
 from dataclasses import asdict
 
 from earshot.lint.model import FileReport, Mistake, Outcome
+from earshot.visible import json_text
 
 
 def json(outcome: Outcome) -> str:
@@ -30,7 +30,7 @@ def json(outcome: Outcome) -> str:
         "not_judged": list(map(_skipped, outcome.not_judged)),
         "failed": [{"file": failure.file, "why": str(failure.error)} for failure in outcome.failed],
     }
-    return encoder.dumps(document, indent=2) + "\n"
+    return json_text(document)
 
 
 def _skipped(report: FileReport) -> dict[str, object]:

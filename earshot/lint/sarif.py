@@ -4,7 +4,6 @@ File names are relative to the folder in which earshot ran, usually the root of 
 numbers are those of the standard.
 """
 
-import json
 from urllib.parse import quote
 
 from earshot import __version__
@@ -13,7 +12,7 @@ from earshot.lint.baseline import IN_BASELINE, BaselineEntry
 from earshot.lint.model import Mistake, Outcome, summary_line
 from earshot.rules.evaluate import RULES
 from earshot.rules.rule import Rule
-from earshot.visible import visible
+from earshot.visible import json_text, visible
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -59,7 +58,7 @@ def sarif(outcome: Outcome) -> str:
         "columnKind": "unicodeCodePoints",
         "results": [_result(mistake, outcome) for mistake in outcome.mistakes],
     }
-    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+    return json_text({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
 def _rule(rule: Rule) -> dict[str, object]:

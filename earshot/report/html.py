@@ -17,7 +17,7 @@ from earshot.report.digest import (
 )
 from earshot.validation.result import Report
 from earshot.validation.terms import Verdict
-from earshot.visible import visible
+from earshot.visible import one_line
 
 MARKS = {
     Verdict.PASS: "\N{CHECK MARK}",
@@ -52,7 +52,7 @@ def html(report: Report) -> str:
 def _finalize(value: object) -> object:
     # a macro returns markup, whose values have been finalized before
     if isinstance(value, (Address, str)) and not hasattr(value, "__html__"):
-        return visible(str(value))
+        return one_line(str(value))
     return value
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from json import dumps
 
 from pydantic import ValidationError
 from pydantic_core import from_json
@@ -12,14 +11,12 @@ from earshot.errors import EarshotError, SpecError
 from earshot.listeners.problems import describe, repeated, shown
 from earshot.validation.result import Delivery, Report
 from earshot.validation.terms import Verdict
+from earshot.visible import json_text
 
 
 def json(report: Report) -> str:
-    """``report`` as the JSON of its model, which `read_report` reads.
-
-    In ASCII, so that text from a broker cannot reverse a line or hide a part of it.
-    """
-    return dumps(report.model_dump(mode="json"), indent=2) + "\n"
+    """``report`` as the JSON of its model, which `read_report` reads."""
+    return json_text(report.model_dump(mode="json"))
 
 
 def read_report(text: str | bytes, source: str) -> Report:

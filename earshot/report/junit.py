@@ -10,12 +10,12 @@ as harmless. A skip is `skipped`, with its reason.
 """
 
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from earshot.report import digest, wording
 from earshot.validation.result import Cell, Replication, Report, Vantage
 from earshot.validation.terms import Verdict
-from earshot.visible import visible
+from earshot.visible import one_line, visible
 
 _TAGS = {Verdict.FAIL: "failure", Verdict.INCONCLUSIVE: "error", Verdict.SKIP: "skipped"}
 
@@ -84,7 +84,7 @@ def _cell(cell: Cell) -> ET.Element:
 
 def _delivery(pair: digest.Pair) -> ET.Element:
     name, fates = f"{pair.written_through} to {pair.read_through}", wording.fates(pair)
-    details = "\n".join((fates, *pair.examples))
+    details = (fates, *pair.examples)
     return _case("delivery", name, pair.verdict, "delivery", fates, details)
 
 
@@ -101,15 +101,15 @@ def _case_of_result(
     if result.cause is not None:
         kind = result.cause.kind
         message = f"{dict(facts).get('stage', 'cell')}: {result.cause.observed}"
-    details = "\n".join(f"{label}: {text}" for label, text in facts)
+    details = [f"{label}: {text}" for label, text in facts]
     return _case(classname, name, result.verdict, kind, message, details, seconds)
 
 
 def _vantage(vantage: Vantage) -> ET.Element:
     missed = wording.unreached(vantage)
     message = vantage.reason or "; ".join(missed) or f"the vantage is {vantage.verdict}"
-    case_fields = (vantage.verdict, vantage.kind, message, "\n".join(missed))
-    return _case("vantages", wording.standpoint(vantage), *case_fields)
+    name = wording.standpoint(vantage)
+    return _case("vantages", name, vantage.verdict, vantage.kind, message, missed)
 
 
 def _case(
@@ -118,7 +118,7 @@ def _case(
     verdict: Verdict,
     kind: str,
     message: str,
-    details: str,
+    details: Sequence[str],
     seconds: float = 0,
 ) -> ET.Element:
     case = ET.Element(
@@ -128,7 +128,7 @@ def _case(
         element = ET.SubElement(case, _TAGS[verdict], message=visible(message).replace("\n", " "))
         if verdict != Verdict.SKIP:
             element.set("type", visible(kind))
-            element.text = visible(details) or None
+            element.text = "\n".join(map(one_line, details)) or None
     return case
 
 

@@ -120,15 +120,16 @@ def test_no_control_character_gets_through(format: Format) -> None:
     assert visible(text) == text
 
 
-@pytest.mark.parametrize("format", [Format.TEXT, Format.MARKDOWN])
+@pytest.mark.parametrize("format", Format)
 def test_a_brokers_answer_begins_no_line(format: Format) -> None:
     """A line in the log of a CI run may be a command to its runner."""
-    address = Address("b\n::stop-commands::x\n", 9092)
+    address = Address("b ##vso[task.x]\n::stop-commands::x\n", 9092)
     cause = Cause(kind="refused", observed="a", expected="b", remedy="c")
     cell = samples.failed(samples.cell("EXTERNAL", 1), Stage.TCP, cause)
     changes = {"listener": "A\n::error::x\nB", "address": address}
     report = samples.report([cell.model_copy(update=changes)])
-    assert "\n::" not in render(report, format)
+    text = render(report, format)
+    assert "##vso[" not in text and not re.search(r"^\s*::", text, re.MULTILINE)
 
 
 def test_no_markup_gets_through_and_a_page_fetches_nothing() -> None:
