@@ -36,7 +36,7 @@ from earshot.validation.deadline import Deadline
 from earshot.validation.refusals import UNANSWERED
 
 PAYLOAD: Final = 64
-"""Bytes of a record's value, which is random, so that records differ in their checksum."""
+"""Bytes of a record's value, which is random, so that records differ."""
 LARGE_PAYLOAD: Final = 16_384
 """Bytes of the large record's value: it fills several packets, also jumbo frames of 9,001 bytes."""
 STAGE_LIMIT: Final = 8.0
@@ -50,8 +50,8 @@ machine may need them for a new topic, after the active controller has died."""
 LARGE_LOST: Final = "large-lost"
 """The error of a large record that did not pass, although small ones did."""
 UNDECIDED: Final = "undecided"
-"""The error of a record that did not pass because of the deadline or a quota: a large record in
-less than `RECORD_PATIENCE`, or a record that the broker delayed."""
+"""The error of a record that proves nothing: a large record in less than `RECORD_PATIENCE`, a
+record that a quota delayed, or one whose partition another broker may lead."""
 MAX_TIMED: Final = 4
 """The maximum number of timed records. Fewer are sent if one is acknowledged within `QUICK_MS`."""
 QUICK_MS: Final = 10.0
@@ -130,29 +130,19 @@ def produce(
     producer = Producer(dict(values) | settings)
     leaders = _leaders(producer, topic, limit / 2, end)
     open_deliveries = [
-        _Delivery(
-            destination,
-            topic,
-            producer,
-            broker_errors[destination.partition],
-            delays,
-            patience,
-            end,
-        )
-        for destination in destinations
+        _Delivery(place, topic, producer, broker_errors[place.partition], delays, patience, end)
+        for place in destinations
     ]
     unsent_deliveries = list(open_deliveries)
     try:
         while open_deliveries and end.left():
             if unsent_deliveries:
-                led_partitions = next(leaders)
-                for delivery in [
-                    delivery
-                    for delivery in unsent_deliveries
-                    if led_partitions is None or delivery.destination.partition in led_partitions
-                ]:
-                    delivery.send()
-                    unsent_deliveries.remove(delivery)
+                known_leaders = next(leaders)
+                for delivery in list(unsent_deliveries):
+                    number = delivery.destination.partition
+                    if known_leaders is None or number in known_leaders:
+                        delivery.begin((known_leaders or {}).get(number))
+                        unsent_deliveries.remove(delivery)
             producer.poll(0.01 if unsent_deliveries else _PATIENCE)
             for delivery in [
                 delivery
@@ -181,6 +171,7 @@ class _Delivery:
     """The time limit of the small records, then that of the large one."""
     end: Deadline
     outcome: SentRecord | Failure | None = None
+    _is_leader_known: bool = True
     _acknowledged_count: int = 0
     _quickest_record: SentRecord | None = None
     _is_large_sent: bool = False
@@ -190,7 +181,24 @@ class _Delivery:
         outcome = self.outcome or self._timeout()
         if isinstance(outcome, Failure):
             return self.delays.explain(self.destination.leader, outcome)
+        if not self._is_leader_known:
+            number = self.destination.partition
+            text = (
+                f"a record was acknowledged, but the metadata has no leader of partition {number}"
+            )
+            return Failure(UNDECIDED, text)
         return outcome
+
+    def begin(self, leader: Address | None) -> None:
+        """Sends the first record, unless the partition's ``leader`` (None if unknown) is not the
+        destination: services that only use Kafka's protocol may place partitions as they like."""
+        if leader is not None and leader != self.destination.leader:
+            partition = f"partition {self.destination.partition}, which was placed here"
+            text = f"the cluster has {leader} lead {partition}, so no record can be sent here"
+            self.outcome = Failure(UNDECIDED, text)
+            return
+        self._is_leader_known = leader is not None
+        self.send()
 
     def _timeout(self) -> Failure:
         if self._is_large_sent:
@@ -201,7 +209,6 @@ class _Delivery:
     def send(self) -> None:
         """Sends a small record; its acknowledgement sends the next."""
         value = os.urandom(PAYLOAD)
-        checksum = zlib.crc32(value)
 
         def on_delivery(error: KafkaError | None, message: Message) -> None:
             if error is not None:
@@ -210,9 +217,7 @@ class _Delivery:
                 self.outcome = client_error or failure
                 return
             latency = 1000 * (message.latency() or 0.0)
-            record = SentRecord(
-                self.destination.partition, message.offset() or 0, latency, checksum
-            )
+            record = SentRecord(self.destination.partition, message.offset() or 0, latency, value)
             self._acknowledged_count += 1
             timed_count = self._acknowledged_count - 1
             if (
@@ -228,18 +233,17 @@ class _Delivery:
             else:
                 self.send()
 
-        self._produce(value, checksum, on_delivery)
+        self._produce(value, on_delivery)
 
     def _send_large(self, small_record: SentRecord) -> None:
         """Sends the large record, which is not timed."""
         value = os.urandom(LARGE_PAYLOAD)
-        checksum = zlib.crc32(value)
         self._is_large_sent, self.patience = True, self.end.within(LARGE_LIMIT)
 
         def on_delivery(error: KafkaError | None, message: Message) -> None:
             if error is None:
                 partition, offset = self.destination.partition, message.offset() or 0
-                large_record = SentRecord(partition, offset, 0.0, checksum)
+                large_record = SentRecord(partition, offset, 0.0, value)
                 self.outcome = replace(small_record, large=large_record)
                 return
             failure = failure_of(error)
@@ -251,14 +255,15 @@ class _Delivery:
             else:
                 self.outcome = failure
 
-        self._produce(value, checksum, on_delivery)
+        self._produce(value, on_delivery)
         if isinstance(self.outcome, Failure) and self.outcome.error in _TOO_LARGE:
             self.outcome = small_record
 
     def _produce(
-        self, value: bytes, checksum: int, on_delivery: Callable[[KafkaError | None, Message], None]
+        self, value: bytes, on_delivery: Callable[[KafkaError | None, Message], None]
     ) -> None:
-        record_headers = {"sequence": str(self._acknowledged_count), "checksum": str(checksum)}
+        checksum = str(zlib.crc32(value))
+        record_headers = {"sequence": str(self._acknowledged_count), "checksum": checksum}
         try:
             self.producer.produce(
                 self.topic,
@@ -287,27 +292,24 @@ def large_failure(observed: str, seconds: float, client_error: Failure | None) -
 
 def _leaders(
     producer: Producer, topic: str, limit: float, end: Deadline
-) -> Iterator[set[int] | None]:
-    """Yields the partitions of ``topic`` that have a leader in the current metadata; after
-    ``limit`` seconds, None: send without waiting for a leader.
+) -> Iterator[dict[int, Address] | None]:
+    """Yields the leader's address of each partition of ``topic`` that has one in the current
+    metadata; after ``limit`` seconds, None: send without waiting for a leader.
 
     A new topic appears in the brokers' metadata a moment after its creation is acknowledged.
     """
     deadline, patience = Deadline(limit), _METADATA_PATIENCE
     while seconds_left := end.left(deadline.left()):
         try:
-            known_partitions = (
-                producer.list_topics(topic, timeout=min(seconds_left, patience))
-                .topics[topic]
-                .partitions
-            )
+            metadata = producer.list_topics(topic, timeout=min(seconds_left, patience))
         except KafkaException:
             patience *= 2
-            known_partitions = {}
+            yield {}
+            continue
         yield {
-            number
-            for number, partition_metadata in known_partitions.items()
-            if partition_metadata.leader >= 0
+            number: Address(str(leader.host), int(leader.port or 0))
+            for number, partition in metadata.topics[topic].partitions.items()
+            if (leader := metadata.brokers.get(partition.leader)) is not None
         }
     while True:
         yield None
@@ -346,12 +348,8 @@ def consume(
     start = time.monotonic()
     consumer = Consumer(dict(values) | settings)
     try:
-        consumer.assign(
-            [
-                TopicPartition(topic, record.partition, record.offset)
-                for record in open_records.values()
-            ]
-        )
+        places = [TopicPartition(topic, it.partition, it.offset) for it in open_records.values()]
+        consumer.assign(places)
         while any(patience[number].left() for number in open_records):
             message = consumer.poll(_PATIENCE)
             if message is None:
@@ -389,11 +387,12 @@ def consume(
 
 def _record_mismatch(message: Message, record: SentRecord, run: str) -> Failure | None:
     run_of_record = dict(message.headers() or ()).get("run", b"")
-    checksum = zlib.crc32(message.value() or b"")
+    value = message.value() or b""
     if run_of_record != run.encode():
         text = f"offset {record.offset} holds a record of run {run_of_record!r}, not {run}"
-    elif checksum != record.checksum:
-        text = f"checksum {checksum:08x} came back, {record.checksum:08x} was sent"
+    elif value != record.value:
+        checksums = f"checksum {zlib.crc32(value):08x} came back, {zlib.crc32(record.value):08x}"
+        text = f"{checksums} was sent"
     else:
         return None
     return Failure("corrupt", text)

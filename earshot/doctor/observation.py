@@ -33,7 +33,8 @@ class SentRecord:
     partition: int
     offset: int
     latency_ms: float
-    checksum: int
+    value: bytes
+    """Random bytes, by which the record is recognised when it comes back."""
     large: SentRecord | None = None
     """The large record after this one; None if the brokers' size limit refused it."""
 

@@ -28,7 +28,7 @@ NOWHERE = Contact(
 )
 OWN = answer(HERE, HERE, "localhost:9093")
 OTHER = answer("localhost:9093", HERE, "localhost:9093")
-SENT = SentRecord(0, 0, 2.5, 7)
+SENT = SentRecord(0, 0, 2.5, b"7")
 HEALTHY = Observation(TARGET, REACHED, OWN, cluster_id="C", produced=SENT, consumed=0.01)
 
 

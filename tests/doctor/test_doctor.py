@@ -224,7 +224,10 @@ class ClusterDouble:
     ) -> Iterator[tuple[int, SentRecord | Failure]]:
         self._note("produce", values, topic, destinations)
         for it in destinations:
-            yield it.partition, self.sent.get(it.partition) or SentRecord(it.partition, 1, 2.0, 7)
+            yield (
+                it.partition,
+                self.sent.get(it.partition) or SentRecord(it.partition, 1, 2.0, b"7"),
+            )
 
     def consume(
         self, values: Mapping[str, Any], topic: str, sent: Any, run: str, _: object
@@ -300,7 +303,7 @@ def test_ready_brokers_get_records_and_the_topic_is_deleted(cluster: ClusterDoub
         Destination(7, two, headers | {"broker": "2"}),
         Destination(4, one, headers | {"broker": "1"}),
     ]
-    records = [(two, SentRecord(7, 1, 2.0, 7)), (one, SentRecord(4, 1, 2.0, 7))]
+    records = [(two, SentRecord(7, 1, 2.0, b"7")), (one, SentRecord(4, 1, 2.0, b"7"))]
     assert asked == [
         ("create", [(1,), (2,)]),
         ("produce", *way, destinations),

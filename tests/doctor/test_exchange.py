@@ -46,11 +46,21 @@ def address(bootstrap: str, broker: int = 0) -> Address:
     return read_address(bootstrap.split(",")[broker])
 
 
+def leader_of(values: dict[str, object], topic: str, partition: int) -> Address:
+    """The address of the partition's leader; the mock cluster creates the topic."""
+    producer = Producer(dict(values))
+    while True:
+        metadata = producer.list_topics(topic, timeout=60)
+        if partitions := metadata.topics[topic].partitions:
+            leader = metadata.brokers[partitions[partition].leader]
+            return Address(str(leader.host), int(leader.port or 0))
+        time.sleep(0.01)
+
+
 def sent_to(
     values: dict[str, object], topic: str, *partitions: int, run: str = RUN
 ) -> dict[int, SentRecord | Failure]:
-    leader = address(str(values["bootstrap.servers"]))
-    places = [Destination(partition, leader, {"run": run}) for partition in partitions]
+    places = [Destination(it, leader_of(values, topic, it), {"run": run}) for it in partitions]
     return dict(exchange.produce(values, topic, places, Deadline(60)))
 
 
@@ -86,13 +96,14 @@ def test_a_record_of_another_run_is_not_taken_for_ours(values: dict[str, object]
 
 def test_a_changed_record_is_corrupt(values: dict[str, object]) -> None:
     sent = one_sent(values, "changed")
-    other = replace(sent, checksum=zlib.crc32(b"x" * PAYLOAD))
-    reported = f"checksum {sent.checksum:08x} came back, {other.checksum:08x} was sent"
+    other = replace(sent, value=b"x" * PAYLOAD)
+    checksums = f"checksum {zlib.crc32(sent.value):08x} came back, {zlib.crc32(other.value):08x}"
+    reported = f"{checksums} was sent"
     assert read_back(values, "changed", other) == {0: Failure("corrupt", reported)}
 
 
 def test_only_a_partition_without_a_leader_times_out(values: dict[str, object]) -> None:
-    leader, end = address(str(values["bootstrap.servers"])), Deadline(60)
+    leader, end = leader_of(values, "narrow", 0), Deadline(60)
     places = [Destination(partition, leader, {"run": RUN}) for partition in (99, 0)]
     outcomes = exchange.produce(values, "narrow", places, end)
     partition, record = next(outcomes)
@@ -124,13 +135,16 @@ class SlowDouble:
     """A producer whose records are acknowledged when it is told to, and then without a time."""
 
     takes = 2
+    leader = 1
 
     def __init__(self, values: object) -> None:
         self.acknowledged = 0
 
     def list_topics(self, topic: str, timeout: float) -> object:
-        partitions = {3: SimpleNamespace(leader=0)}
-        return SimpleNamespace(topics={topic: SimpleNamespace(partitions=partitions)})
+        partitions = {3: SimpleNamespace(leader=self.leader)}
+        brokers = {1: SimpleNamespace(host="b", port=9092), 2: SimpleNamespace(host="c", port=9092)}
+        topics = {topic: SimpleNamespace(partitions=partitions)}
+        return SimpleNamespace(topics=topics, brokers=brokers)
 
     def produce(self, topic: str, value: bytes, **rest: Any) -> None:
         self.checksum = dict(rest["headers"])["checksum"]
@@ -165,6 +179,28 @@ def produced(
     ((partition, record),) = exchange.produce({}, "t", [place], end or Deadline(60))
     assert partition == 3
     return record
+
+
+@pytest.mark.parametrize(
+    ("leader", "text"),
+    [
+        (2, "the cluster has c:9092 lead partition 3, which was placed here"),
+        (7, "a record was acknowledged, but the metadata has no leader of partition 3"),
+    ],
+)
+def test_a_record_that_another_broker_may_have_proves_nothing(
+    leader: int, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Elsewhere(SlowDouble):
+        def poll(self, seconds: float) -> None:
+            if hasattr(self, "_on_delivery"):
+                super().poll(seconds)
+
+    monkeypatch.setattr(Elsewhere, "leader", leader)
+    monkeypatch.setattr(exchange, "STAGE_LIMIT", 1.5)
+    outcome = produced(Elsewhere, monkeypatch)
+    assert isinstance(outcome, Failure) and outcome.error == UNDECIDED
+    assert outcome.text.startswith(text)
 
 
 def test_what_librdkafka_does_not_say_is_nought(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -345,7 +381,7 @@ def test_a_large_record_that_the_client_refuses_is_not_needed(
 @pytest.mark.parametrize(
     ("change", "error", "text"),
     [
-        ({"checksum": 1}, "corrupt", "checksum "),
+        ({"value": b"x"}, "corrupt", "checksum "),
         ({"offset": 10**6}, LARGE_LOST, NOT_PASSED.format("it did not come back")),
     ],
 )
@@ -408,7 +444,7 @@ def test_the_reading_of_the_large_record_is_not_timed(monkeypatch: pytest.Monkey
             return message(offset)
 
     monkeypatch.setattr(exchange, "Consumer", Reading)
-    record = SentRecord(0, 0, 1.0, 0, large=SentRecord(0, 2, 0.0, 0))
+    record = SentRecord(0, 0, 1.0, b"", large=SentRecord(0, 2, 0.0, b""))
     ((_, seconds),) = exchange.consume({}, "t", [(Address("b", 1), record)], RUN, Deadline(60))
     assert isinstance(seconds, float) and seconds < 0.3
 
@@ -428,8 +464,8 @@ def test_own_requests_are_those_of_clients(values: dict[str, object], bootstrap:
             for offset in (sent.offset, sent.large.offset)
         ]
     small, large = filter(None, batches)  # of the leader
-    assert str(sent.checksum).encode() in small
-    assert str(sent.large.checksum).encode() in large and len(large) > LARGE_PAYLOAD
+    assert sent.value in small
+    assert sent.large.value in large and len(large) > LARGE_PAYLOAD
 
 
 @pytest.mark.parametrize(
@@ -446,7 +482,7 @@ def test_what_keeps_a_record_back_is_told_of_its_own_partition(
         )
 
     monkeypatch.setattr(exchange, "Consumer", Refused)
-    places = [(Address("b", 9092), SentRecord(it, 0, 1.0, 0)) for it in (0, 1)]
+    places = [(Address("b", 9092), SentRecord(it, 0, 1.0, b"")) for it in (0, 1)]
     back = dict(exchange.consume({}, "t", places, RUN, Deadline(0.1)))
     assert tuple(it.error for it in back.values() if isinstance(it, Failure)) == words
 
@@ -477,7 +513,7 @@ def test_an_error_after_the_small_record_is_reported(
             return message or super().poll(seconds)
 
     monkeypatch.setattr(exchange, "Consumer", Interrupted)
-    record = SentRecord(0, 0, 1.0, 0, large=SentRecord(0, 1, 0.0, 0))
+    record = SentRecord(0, 0, 1.0, b"", large=SentRecord(0, 1, 0.0, b""))
     places = [(Address("b", 9092), record)]
     ((_, failure),) = exchange.consume({}, "t", places, RUN, Deadline(0.1))
     assert isinstance(failure, Failure) and failure.error == error
@@ -492,7 +528,7 @@ def test_reading_that_a_quota_delays_proves_nothing(monkeypatch: pytest.MonkeyPa
             values["throttle_cb"](SimpleNamespace(broker_name="b:9092/1", throttle_time=2.5))
 
     monkeypatch.setattr(exchange, "Consumer", Delayed)
-    places = [(Address(host, 9092), SentRecord(id, 0, 1.0, 0)) for id, host in enumerate("bc")]
+    places = [(Address(host, 9092), SentRecord(id, 0, 1.0, b"")) for id, host in enumerate("bc")]
     back = dict(exchange.consume({}, "t", places, RUN, Deadline(0.1)))
     late = "the record did not come back in time"
     assert back == {

@@ -52,7 +52,7 @@ def done(slow: threading.Event, monkeypatch: pytest.MonkeyPatch) -> Done:
             refused = str(it.leader) == "b2:9092"
             yield (
                 it.partition,
-                Failure("x", "no") if refused else SentRecord(it.partition, 1, 2.0, 7),
+                Failure("x", "no") if refused else SentRecord(it.partition, 1, 2.0, b"7"),
             )
 
     def consume(
@@ -103,7 +103,7 @@ def test_all_is_sent_before_it_is_read(workers: int, done: Done, slow: threading
     }
     assert observations[3].produced == Failure("x", "no")
     assert [observations[n].produced for n in range(3)] == [
-        SentRecord(p, 1, 2.0, 7) for p in (10, 20, 10)
+        SentRecord(p, 1, 2.0, b"7") for p in (10, 20, 10)
     ]
 
 
@@ -121,8 +121,8 @@ PEER = ReachableAddress(Address("a1", 9092), ("192.0.2.1",), None, None)
 
 
 @pytest.mark.parametrize(("others", "produced", "ids"), [
-    ((0, 5), SentRecord(10, 1, 2.0, 7), (1,) * 5),
-    ((0, 0), SentRecord(10, 1, 2.0, 7), ()),
+    ((0, 5), SentRecord(10, 1, 2.0, b"7"), (1,) * 5),
+    ((0, 0), SentRecord(10, 1, 2.0, b"7"), ()),
     ((2, 5),
      Failure("misrouted", "2 of 5 connections to a1:9092 reached another broker than broker 1"),
      ()),
@@ -199,7 +199,7 @@ def test_a_lookup_that_hangs_keeps_no_record_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """librdkafka looks up the coordinator on the connection that it reads from."""
-    sent = SentRecord(10, 1, 2.0, 7, large=SentRecord(10, 2, 0.0, 8))
+    sent = SentRecord(10, 1, 2.0, b"7", large=SentRecord(10, 2, 0.0, b"8"))
     monkeypatch.setattr(exchange, "produce", lambda *given: iter([(10, sent)]))
     monkeypatch.setattr(exchange, "consume", lambda *given: iter([(10, Failure(error, "x"))]))
     monkeypatch.setattr(group_lookup, "failed_lookup", lambda peer, end: reason)

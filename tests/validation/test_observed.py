@@ -77,7 +77,7 @@ def reported(cells: tuple[Cell, ...], *vantages: Vantage) -> Report:
 
 
 def seen_in_full(facts: list[Observation]) -> list[Cell]:
-    done = {"produced": SentRecord(0, 0, 2.5, 7), "consumed": 0.01}
+    done = {"produced": SentRecord(0, 0, 2.5, b"7"), "consumed": 0.01}
     return [diagnose(Observation(**{**vars(item), **done}), "host") for item in facts]
 
 
