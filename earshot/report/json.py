@@ -9,7 +9,7 @@ from pydantic_core import from_json
 
 from earshot.errors import EarshotError, SpecError
 from earshot.listeners.problems import describe, repeated, shown
-from earshot.validation.result import Delivery, Report
+from earshot.validation.result import Cell, Delivery, Report
 from earshot.validation.terms import Verdict
 from earshot.visible import json_text
 
@@ -50,8 +50,8 @@ def _contradictions(report: Report) -> Iterator[str]:
         name = f"leader {leader}, follower {follower}"
         yield f"replication: {name}: found {count} times; allowed: once"
     for index, cell in enumerate(report.cells):
-        if cell.verdict is Verdict.PASS and (stage := cell.failed_stage):
-            yield f"cells.{index}: found pass, and its stage {stage} failed"
+        if cell.verdict is Verdict.PASS and (problem := _problem_of_pass(cell)):
+            yield f"cells.{index}: found pass, and {problem}"
     for index, delivery in enumerate(report.delivery):
         if negative := [key for key, count in _counts(delivery).items() if count < 0]:
             yield f"delivery.{index}: found negative counts ({', '.join(negative)})"
@@ -60,6 +60,16 @@ def _contradictions(report: Report) -> Iterator[str]:
                 f"delivery.{index}: found {delivery.acknowledged} acknowledged, {delivery.read} "
                 f"read and {delivery.lost} lost; allowed: each acknowledged record is read or lost"
             )
+
+
+def _problem_of_pass(cell: Cell) -> str:
+    """Why the passed ``cell`` cannot have passed; empty if it can."""
+    if cell.failed_stage is not None:
+        return f"its stage {cell.failed_stage} failed"
+    if cell.cause is not None:
+        return f"it has the cause of a failure ({shown(cell.cause.kind)})"
+    has_passed_stage = any(stage.verdict is Verdict.PASS for stage in cell.stages)
+    return "" if has_passed_stage else "none of its stages passed"
 
 
 def _counts(delivery: Delivery) -> dict[str, int]:

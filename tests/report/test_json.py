@@ -93,6 +93,16 @@ def _twice(key: str) -> Callable[[JsonObject], None]:
             r"cells\.0: found pass, and its stage tcp failed",
         ),
         (
+            lambda report: report["cells"][0].update(
+                cause={"kind": "drift", "observed": "a", "expected": "b", "remedy": "c"}
+            ),
+            r"cells\.0: found pass, and it has the cause of a failure \(.*drift",
+        ),
+        (
+            lambda report: report["cells"][0].update(stages=[]),
+            r"cells\.0: found pass, and none of its stages passed",
+        ),
+        (
             lambda report: report["delivery"][0].update(read=0),
             r"delivery\.0: found \d+ acknowledged, 0 read and 0 lost; allowed: ",
         ),
