@@ -10,12 +10,12 @@ import contextlib
 import ssl
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
 from earshot.listeners.address import Address
-from earshot.listeners.listed import several
+from earshot.listeners.listed import several, shortened
 from earshot.validation.client import Failure
 from earshot.validation.deadline import Deadline
 from earshot.validation.login import Login
@@ -44,8 +44,8 @@ VERSIONS_LIMIT: Final = 2.0
 VERSIONS_PATIENCE: Final = 1.0
 """If fewer seconds than this were left, a missing answer to ApiVersions proves nothing."""
 MOST_COMPARED: Final = 100
-"""The number of brokers up to which each of these connections asks for the cluster's id too: its
-answer lists all brokers."""
+"""The number of brokers up to which each of these connections asks for the metadata too, which
+lists all brokers."""
 AGAIN_AFTER: Final = 0.2
 """Seconds before the only retry after a closed connection: the broker may be starting."""
 UNSTEADY: Final = 2
@@ -94,6 +94,28 @@ class AnsweringBrokers:
     """True if the very first connection was closed without an answer, and the next was not."""
     other_clusters: tuple[str, ...] = ()
     """The id of the cluster, for each connection that reached another one than the first."""
+
+    moved_brokers: tuple[Mapping[int, Address], ...] = ()
+    """The brokers that the metadata lists at other addresses than on the first connection, for each
+    connection with such an answer."""
+
+    @property
+    def is_contradictory(self) -> bool:
+        """True if connections reached several clusters, or got several addresses of a broker."""
+        return bool(self.other_clusters or self.moved_brokers)
+
+    def other_addresses(self, address: Address) -> str:
+        """Text about connections to ``address`` that got other addresses of a broker; empty if
+        none did."""
+        if not self.moved_brokers:
+            return ""
+        brokers = {
+            f"broker {id} at {place}" for it in self.moved_brokers for id, place in it.items()
+        }
+        moved_count = len(self.moved_brokers)
+        total = max(len(self.ids) + self.unanswered_count, moved_count + 1)
+        listed = shortened(sorted(brokers))
+        return f"{moved_count} of {total} connections to {address} got other addresses: {listed}"
 
     def other_cluster(self, address: Address) -> str:
         """Text about connections to ``address`` that reached another cluster; empty if none did."""
@@ -176,14 +198,17 @@ def _ask_again(
     """The broker ``first_id``, which gave ``answer``, and those that answer on further
     connections."""
     ids, unanswered_count, is_silent = [first_id], 0, False
-    other_clusters = []
-    compares_clusters = len(answer.brokers) <= MOST_COMPARED
+    other_clusters: list[str] = []
+    moved_brokers: list[Mapping[int, Address]] = []
+    compares_metadata = len(answer.brokers) <= MOST_COMPARED
     for number in range(1, peer.connection_count):
         if not end.left():
             break
         try:
             with peer.connect_again(number, end) as exchange:
-                cluster = metadata(exchange)[0] if compares_clusters else answer.cluster_id
+                cluster, brokers = (
+                    metadata(exchange) if compares_metadata else (answer.cluster_id, answer.brokers)
+                )
                 if cluster != answer.cluster_id:
                     other_clusters.append(cluster or "without an id")
                     continue
@@ -196,10 +221,21 @@ def _ask_again(
             continue
         if broker_id is not None:
             ids.append(broker_id)
+        if moved := _moved_brokers(answer.brokers, brokers):
+            moved_brokers.append(moved)
     unknown_reason = FIRST_ONLY if is_silent and len(ids) == 1 else ""
     return AnsweringBrokers(
-        tuple(ids), unanswered_count, unknown_reason, other_clusters=tuple(other_clusters)
+        tuple(ids),
+        unanswered_count,
+        unknown_reason,
+        other_clusters=tuple(other_clusters),
+        moved_brokers=tuple(moved_brokers),
     )
+
+
+def _moved_brokers(before: Mapping[int, Address], now: Mapping[int, Address]) -> dict[int, Address]:
+    """The brokers of both that have another address in ``now``."""
+    return {id: place for id, place in now.items() if before.get(id, place) != place}
 
 
 def version_failure(peer: ReachableAddress, end: Deadline) -> Failure | None:

@@ -176,10 +176,8 @@ def _failed_metadata(facts: Observation, answer: MetadataAnswer) -> FailedStage 
         return wrong_cluster
     if facts.is_unexpected:
         error, observed = "unexpected", f"{name} lists broker {broker} at {target.address}"
-    elif is_own_answer and facts.answering_listener:
-        error = "crossed"
-        listener = f"listener {facts.answering_listener}"
-        observed = f"{answer.asked} is answered by {listener}: {answer.brokers_text}"
+    elif is_own_answer and (crossed := _crossed(facts, answer)):
+        error, observed = "crossed", crossed
     elif live_address is None and (facts.other_listeners or is_own_answer):
         error = "missing" if facts.other_listeners else "unlisted"
         listed_brokers = f"{answer.brokers_text}, and no broker {broker}"
@@ -204,6 +202,14 @@ def _failed_metadata(facts: Observation, answer: MetadataAnswer) -> FailedStage 
     else:
         return None
     return FailedStage(Stage.METADATA, error, observed)
+
+
+def _crossed(facts: Observation, answer: MetadataAnswer) -> str:
+    """Text about connections to the own address that another listener answers; empty if none."""
+    if not facts.answering_listener:
+        return facts.answering_brokers.other_addresses(answer.asked)
+    listener = f"listener {facts.answering_listener}"
+    return f"{answer.asked} is answered by {listener}: {answer.brokers_text}"
 
 
 def _wrong_cluster(facts: Observation, answer: MetadataAnswer) -> FailedStage | None:

@@ -24,7 +24,7 @@ from earshot.doctor.notes import (
     uncompared_cluster,
     unknown_broker_notes,
 )
-from earshot.doctor.observation import Observation, first_cluster_id
+from earshot.doctor.observation import CellTarget, Observation, first_cluster_id
 from earshot.doctor.probe import vantage_resolves
 from earshot.doctor.records import Records
 from earshot.doctor.run_topic import CLEAN_UP_LIMIT, ReachedBrokers, RunTopic
@@ -38,6 +38,7 @@ from earshot.doctor.survey import (
     failed_bootstraps,
 )
 from earshot.doctor.targets import (
+    NO_ID,
     addresses_to_ask_again,
     bootstraps_of,
     new_targets_of,
@@ -231,6 +232,13 @@ class _Examination:
         results = connect_to_all(places, self.client, self.end, self.pool)
         answers = [result.answer for result in results.values() if result.answer is not None]
         targets = targets_without_contract(seeds, protocol, answers)
+        own_addresses = {target.address for target in targets}
+        targets += [
+            CellTarget(str(seed), protocol, NO_ID, seed)
+            for seed in seeds
+            if results[seed, protocol].answering_brokers.is_contradictory
+            and seed not in own_addresses
+        ]
         seed_count = len(targets)
         while True:
             new_places = [

@@ -326,7 +326,7 @@ def failed_bootstraps(
             not isinstance(fact.own_answer, MetadataAnswer)
             or fact.answering_listener
             or fact.own_answer.cluster_id != fact.cluster_id
-            or fact.answering_brokers.other_clusters
+            or fact.answering_brokers.is_contradictory
         )
     ]
 

@@ -105,12 +105,13 @@ def new_targets_of(
 def addresses_to_ask_again(
     facts: Sequence[Observation], results: Mapping[ListenerAddress, AddressResult]
 ) -> list[ListenerAddress]:
-    """The addresses whose answers lack a broker that answers itself, or list it elsewhere; at most
-    `MOST_UNEXPECTED`."""
+    """The addresses whose answers lack a broker that answers itself, list it elsewhere, or differ
+    between connections; at most `MOST_UNEXPECTED`."""
     addresses = {
         answer.asked
         for fact in facts
         if isinstance(fact.own_answer, MetadataAnswer)
         for answer in fact.conflicting_answers
     }
+    addresses |= {place[0] for place in results if results[place].answering_brokers.moved_brokers}
     return [place for place in results if place[0] in addresses][:MOST_UNEXPECTED]

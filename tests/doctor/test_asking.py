@@ -107,6 +107,30 @@ def test_a_forwarder_to_brokers_of_one_id_in_two_clusters_is_found_out(
     assert cell.cause.observed == f"2 of 5 connections to {way.address} reached {reached}"
 
 
+@pytest.mark.parametrize("with_contract", [True, False])
+def test_a_forwarder_to_two_listeners_of_a_broker_is_found_out(with_contract: bool) -> None:
+    advertised, internal = dict[int, Address](), {1: Address("127.0.0.1", 1)}
+    is_broker = with_contract  # else the forwarder is only the bootstrap address
+
+    def listed(connection: socket.socket, request: bytes) -> None:
+        reply(doubles.metadata(advertised))(connection, request)
+
+    with (
+        listening(kafka({3: listed, 32: doubles.own_configuration(1)})) as own,
+        listening(kafka(broker(1, internal))) as crossed,
+        forwarder(crossed.address, own.address) as way,
+    ):
+        advertised[1] = way.address if is_broker else own.address
+        known = contract(EXTERNAL=[str(way.address)])
+        target = known if with_contract else [way.address]
+        cells = examine(target, deadline=60, produce=False).cells
+    (cell,) = (cell for cell in cells if cell.verdict is Verdict.FAIL)
+    assert cell.address == way.address
+    assert cell.cause is not None and cell.cause.kind == "crossed-listeners"
+    listed_text = "2 of 5 connections to {} got other addresses: broker 1 at 127.0.0.1:1"
+    assert cell.cause.observed == listed_text.format(way.address)
+
+
 def test_a_forwarder_to_two_brokers_is_found_out() -> None:
     advertised: dict[int, Address] = {}
     with behind(advertised) as (first, second), forwarder(first.address, second.address) as way:
