@@ -106,10 +106,24 @@ def _prove(
             outcomes |= dead_broker_failures(
                 outcomes, {target.broker: target.address for target in live_targets}
             )
+            if None in outcomes.values():
+                outcomes |= _misplaced(outcomes, pairs, topic.misplaced(pairs))
             results = check_replication(outcomes, contract, cells)
     finally:
         note = topic.delete()
     return Proof(results, (note,) if note else ())
+
+
+def _misplaced(
+    outcomes: Mapping[Pair, Failure | None], pairs: Sequence[Pair], reasons: Sequence[str]
+) -> dict[Pair, Failure | None]:
+    """New failures for acknowledged records that prove nothing about their pair: the reason, which
+    is empty for other pairs, is that other brokers may have the partition."""
+    return {
+        pair: Failure("misplaced", reason)
+        for pair, reason in zip(pairs, reasons, strict=True)
+        if reason and outcomes[pair] is None
+    }
 
 
 def _result(

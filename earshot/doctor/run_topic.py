@@ -16,12 +16,20 @@ from confluent_kafka.admin import AdminClient
 from earshot.doctor.observation import CellTarget
 from earshot.doctor.probe import connects
 from earshot.listeners.address import Address
+from earshot.listeners.listed import listed
 from earshot.listeners.terms import Protocol
 from earshot.validation.client import Failure
 from earshot.validation.deadline import Deadline
 from earshot.validation.metadata import NO_TOPIC, admin_client, steer
 from earshot.validation.refusals import UNANSWERED
-from earshot.validation.shared_topic import end_offsets, share_topic, shared_name
+from earshot.validation.shared_topic import (
+    SETTLE,
+    TRIES,
+    end_offsets,
+    layout,
+    share_topic,
+    shared_name,
+)
 from earshot.validation.topic import (
     Replicas,
     TopicError,
@@ -138,6 +146,29 @@ class RunTopic:
         except KafkaException:
             return frozenset()
         return frozenset(metadata.brokers)
+
+    def misplaced(self, replicas: Sequence[Replicas]) -> list[str]:
+        """For each of ``replicas``, after `create` made their partitions: why its partition may
+        have other brokers; empty if it has these.
+
+        Kafka places partitions as requested. Services that only use its protocol may not.
+        """
+        assert isinstance(self._outcome, Partitions)
+        name, shown = self._outcome.topic, dict[int, Replicas]()
+        for _ in range(TRIES):
+            try:
+                shown = layout(self._steered_client(), name, max(1.0, self.end.left(LIST_LIMIT)))
+            except TopicError:
+                break
+            if shown.keys() >= {*self._outcome.numbers} or self.end.stop.wait(SETTLE):
+                break
+        texts = []
+        for wanted, number in zip(replicas, self._outcome.numbers, strict=True):
+            brokers = shown.get(number)
+            seen = "no brokers" if brokers is None else f"brokers {listed(brokers)}"
+            text = f"the metadata shows {seen} for a partition on brokers {listed(wanted)}"
+            texts.append("" if brokers == wanted else text)
+        return texts
 
     def _steered_client(self) -> AdminClient:
         """The admin client, shared because a login takes time, steered to a reachable broker."""

@@ -41,7 +41,7 @@ def share_topic(
     missing_placements: list[Replicas] = []
     new_placements: list[Replicas] = []
     for _ in range(TRIES):
-        existing = _layout(admin, name, timeout)
+        existing = layout(admin, name, timeout)
         partitions, missing_placements = assign(existing, placements)
         if not missing_placements:
             return partitions
@@ -112,8 +112,9 @@ def _holders(replicas: Replicas) -> tuple[int, ...]:
     return (*replicas[:1], *sorted(replicas[1:]))
 
 
-def _layout(admin: AdminClient, name: str, timeout: float) -> dict[int, Replicas]:
-    """The replicas of each partition of ``name``, its leader (-1 without one) first."""
+def layout(admin: AdminClient, name: str, timeout: float) -> dict[int, Replicas]:
+    """The replicas of each partition of ``name``, its leader (-1 without one) first. Raises
+    TopicError."""
     try:
         topic = admin.list_topics(name, timeout=timeout).topics[name]
     except KafkaException as error:

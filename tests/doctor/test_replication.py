@@ -257,6 +257,7 @@ class TopicDouble:
     made: ClassVar[list[TopicDouble]]
     refused: Failure | None = None
     note = ""
+    elsewhere = ""
 
     def __init__(self, *given: Any, suffix: str) -> None:
         cluster, run, _, self.access, _ = given
@@ -266,6 +267,9 @@ class TopicDouble:
 
     def create(self, replicas: Sequence[Pair]) -> Partitions | Failure:
         return self.refused or Partitions("copies", tuple(n % 4 for n in range(len(replicas))), {})
+
+    def misplaced(self, replicas: Sequence[Pair]) -> list[str]:
+        return [self.elsewhere if pair == (1, 2) else "" for pair in replicas]
 
     def delete(self) -> str:
         self.deleted = True
@@ -336,6 +340,16 @@ def test_acknowledgements_prove_replication(three: list[str], topics: type[Topic
     assert proven.notes == ("topic copies could not be deleted",)
     topics.note = ""
     assert proof(named, cells_of(named)).notes == ()
+
+
+def test_a_record_on_other_brokers_proves_nothing(
+    three: list[str], topics: type[TopicDouble]
+) -> None:
+    topics.elsewhere = "it is on brokers 3, 2"
+    named = contract(INTERNAL=three)
+    first, *others = ways(proof(named, cells_of(named)))
+    assert first == (1, 2, Verdict.INCONCLUSIVE, "nothing is known: it is on brokers 3, 2")
+    assert {verdict for _, _, verdict, _ in others} == {Verdict.PASS}
 
 
 def test_only_reached_brokers_get_records(three: list[str], topics: type[TopicDouble]) -> None:

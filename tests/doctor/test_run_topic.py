@@ -120,3 +120,21 @@ def test_a_topic_that_may_have_been_created_is_said_to(monkeypatch: pytest.Monke
         f"topic {topic._name} may have been created, and could not be deleted "
         "(no answer); the next run removes it when it has expired"
     )
+
+
+def test_brokers_that_were_not_asked_for_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    topic = topic_on(ClusterDouble(), monkeypatch)
+    pairs = [(1, 2), (2, 1), (1, 3), (3, 1)]
+    topic.create(pairs)
+    answers = iter([{0: (1, 2)}, {0: (1, 2), 1: (1, 2), 2: (1,), 3: (3, 1)}])
+    monkeypatch.setattr(run_topic, "layout", lambda admin, name, limit: next(answers))
+    shown = "the metadata shows brokers {} for a partition on brokers {}"
+    assert topic.misplaced(pairs) == [
+        "", shown.format("1, 2", "2, 1"), shown.format("1", "1, 3"), ""
+    ]  # fmt: skip
+
+    def silent(*given: object) -> None:
+        raise TopicError(Failure("timeout", "no answer"))
+
+    monkeypatch.setattr(run_topic, "layout", silent)
+    assert all(text.startswith("the metadata shows no brokers") for text in topic.misplaced(pairs))
