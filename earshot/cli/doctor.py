@@ -9,7 +9,7 @@ from earshot.cli.output import SUFFIXES, formats, refuse_outputs, show
 from earshot.cli.target import target
 from earshot.doctor.doctor import examine
 from earshot.doctor.draft import Draft
-from earshot.doctor.idle import hold, notes
+from earshot.doctor.idle import answered, hold, notes
 from earshot.doctor.survey import USUAL_DEADLINE
 from earshot.errors import EarshotError
 from earshot.listeners.address import Address
@@ -84,11 +84,12 @@ def run(
 def _idle_places(
     report: Report, contract: Contract | None, client: Mapping[str, str]
 ) -> list[tuple[Address, Protocol]]:
-    """The addresses in ``report``, with their protocols."""
+    """The addresses in ``report`` that answered, with their protocols."""
+    cells = answered(report.cells)
     if contract is None:
-        return [(cell.address, protocol_of(client)) for cell in report.cells]
+        return [(cell.address, protocol_of(client)) for cell in cells]
     protocols = {listener.name: listener.protocol for listener in contract.listeners}
-    return [(cell.address, protocols[cell.listener]) for cell in report.cells]
+    return [(cell.address, protocols[cell.listener]) for cell in cells]
 
 
 def _for_scope(contract: Contract | None, scope: Scope) -> Contract:

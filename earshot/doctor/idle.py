@@ -11,7 +11,8 @@ import socket
 import ssl
 import struct
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,11 +20,16 @@ from earshot.doctor.probe import tls_context
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol
 from earshot.validation.client import translate
+from earshot.validation.deadline import Deadline
+from earshot.validation.result import Cell
+from earshot.validation.terms import Stage
 
 LIMIT: Final = 64
 """The maximum number of connections held open."""
 ANSWER_SECONDS: Final = 5.0
 """Time limit for connecting, and for an answer."""
+_SILENT_STAGES: Final = (Stage.BOOTSTRAP, Stage.RESOLVE, Stage.TCP, Stage.SECURITY)
+"""If one of these stages failed, the address answered no request."""
 _CORRELATION: Final = 350
 _API_VERSIONS: Final = struct.pack(">ihhih", 10, 18, 0, _CORRELATION, -1)
 """An ApiVersions request (key 18, version 0, no client id): answered even before a login."""
@@ -46,6 +52,11 @@ class IdleConnection:
         return f"{self.address}: {self.error or 'answered'}"
 
 
+def answered(cells: Iterable[Cell]) -> list[Cell]:
+    """The ``cells`` whose address answered a request. Others do not show an idle connection."""
+    return [cell for cell in cells if cell.failed_stage not in _SILENT_STAGES]
+
+
 def hold(
     places: Sequence[tuple[Address, Protocol]], client: Mapping[str, str], seconds: float
 ) -> list[IdleConnection]:
@@ -56,23 +67,31 @@ def hold(
     """
     tls = any(protocol.tls for _, protocol in places)
     context = tls_context(translate(client)) if tls else None
+    chosen = list(dict.fromkeys(places))[:LIMIT]
+
+    def attempt(place: tuple[Address, Protocol]) -> socket.socket | IdleConnection:
+        address, protocol = place
+        try:
+            return _connect(address, context if protocol.tls else None)
+        # a broker may advertise an invalid name or port
+        except (OSError, ValueError, OverflowError) as error:
+            return IdleConnection(address, _error_text(error), is_connected=False)
+
     results: list[IdleConnection] = []
-    with contextlib.ExitStack() as stack:
-        connections: list[tuple[Address, socket.socket]] = []
-        for address, protocol in list(dict.fromkeys(places))[:LIMIT]:
-            try:
-                connection = _connect(address, context if protocol.tls else None)
-            # a broker may advertise an invalid name or port
-            except (OSError, ValueError, OverflowError) as error:
-                results.append(IdleConnection(address, _error_text(error), is_connected=False))
-                continue
-            connections.append((address, stack.enter_context(connection)))
+    connections: list[tuple[Address, socket.socket]] = []
+    with (
+        contextlib.ExitStack() as stack,
+        ThreadPoolExecutor(LIMIT, thread_name_prefix="idle") as pool,
+    ):
+        for (address, _), connection in zip(chosen, pool.map(attempt, chosen), strict=True):
+            if isinstance(connection, IdleConnection):
+                results.append(connection)
+            else:
+                connections.append((address, stack.enter_context(connection)))
         if connections:
             time.sleep(seconds)
-        results += [
-            IdleConnection(address, _answer_failure(connection))
-            for address, connection in connections
-        ]
+        errors = pool.map(_answer_failure, [connection for _, connection in connections])
+        results += map(IdleConnection, [address for address, _ in connections], errors)
     return results
 
 
@@ -106,10 +125,14 @@ def _connect(address: Address, context: ssl.SSLContext | None) -> socket.socket:
 
 def _answer_failure(connection: socket.socket) -> str:
     """Why the broker does not answer on ``connection``; empty if it does."""
+    end = Deadline(ANSWER_SECONDS)
     try:
         connection.sendall(_API_VERSIONS)
         answer = b""
         while len(answer) < _HEAD.size:
+            if not (seconds_left := end.left()):
+                return "no answer"
+            connection.settimeout(seconds_left)
             chunk = connection.recv(_HEAD.size - len(answer))
             if not chunk:
                 return "was closed meanwhile"

@@ -4,15 +4,19 @@ import contextlib
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from earshot.doctor import idle
-from earshot.doctor.idle import IdleConnection, hold, notes
+from earshot.doctor.idle import IdleConnection, answered, hold, notes
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol
+from earshot.validation.result import Cause
+from earshot.validation.terms import Stage
 from tests.doubles.closed_port import closed_port
+from tests.report import samples
 
 REQUEST = 14
 """Bytes, its length included."""
@@ -38,6 +42,13 @@ def forgets(connection: socket.socket) -> None:
     """As what is between does: the other end learns nothing."""
     connection.recv(REQUEST, socket.MSG_WAITALL)
     connection.recv(1)
+
+
+def drips(connection: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while True:
+            connection.sendall(b"\0")
+            time.sleep(0.2)
 
 
 def speaks_otherwise(connection: socket.socket) -> None:
@@ -67,19 +78,33 @@ def listener(does: Callable[[socket.socket], None]) -> Iterator[Address]:
         (closes, "was closed meanwhile|was reset"),
         (resets, "was reset"),
         (forgets, "no answer"),
+        (drips, "no answer"),
         (speaks_otherwise, "was answered by something other than a broker"),
     ],
 )
 def test_what_became_of_a_connection_is_told(
     does: Callable[[socket.socket], None], error: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(idle, "ANSWER_SECONDS", 0.5 if does is forgets else 60)
+    monkeypatch.setattr(idle, "ANSWER_SECONDS", 0.5 if does in (forgets, drips) else 60)
     with listener(does) as address:
-        (connection,) = hold([(address, Protocol.PLAINTEXT)], {}, 0.2)
+        (connection,) = hold([(address, Protocol.PLAINTEXT)], {}, 0.0 if does is drips else 0.2)
     assert connection.is_connected and connection.error in error.split("|")
     lines = list(notes([connection], 0.2))
     assert ("1 connections answered" in lines[0]) == (not connection.error)
     assert any("tcp_keepalive_time" in line for line in lines) is bool(connection.error)
+
+
+def test_silent_brokers_are_waited_for_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    together = threading.Barrier(3, timeout=30)
+
+    def silence(connection: socket.socket) -> str:
+        together.wait()  # one after the other, they would never meet here
+        return "no answer"
+
+    monkeypatch.setattr(idle, "_answer_failure", silence)
+    with listener(closes) as one, listener(closes) as two, listener(closes) as three:
+        found = hold([(it, Protocol.PLAINTEXT) for it in (one, two, three)], {}, 0.0)
+    assert [it.error for it in found] == ["no answer"] * 3
 
 
 def test_where_there_is_no_connection_nothing_is_forgotten() -> None:
@@ -108,3 +133,11 @@ def test_connections_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     connections = hold([*places, *places], {}, 60)
     assert len(connections) == len(made) == idle.LIMIT
     assert isinstance(connections[0], IdleConnection)
+
+
+def test_addresses_that_never_answered_are_left_out() -> None:
+    cause = Cause(kind="refused", observed="a", expected="b", remedy="c")
+    good = samples.cell("EXTERNAL", 1)
+    cells = [good, *(samples.failed(good, stage, cause) for stage in Stage)]
+    stages = [cell.failed_stage for cell in answered(cells)]
+    assert stages == [None, Stage.METADATA, Stage.PRODUCE, Stage.CONSUME]
