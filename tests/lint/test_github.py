@@ -88,5 +88,5 @@ def test_no_text_ends_a_command_or_begins_another(observed: str, name: str) -> N
 def test_percent_signs_stay_what_they_are(text: str) -> None:
     finding = samples.finding(observed=text)
     line = github(outcome(FileReport("c", "d", (Mistake(finding, ERROR.place),)))).splitlines()[0]
-    escaped = text.replace("%", "%25").replace("\n", "%0A")
+    escaped = visible(text).replace("%", "%25").replace("\n", "%0A")
     assert f": {escaped}%0Aexpected:" in line
