@@ -60,8 +60,13 @@ def sum_in(text: str) -> str | None:
 
 def _published(url: str) -> str | None:
     try:
+        content = b""
         with _response(url + _PUBLISHED) as answer:
-            return sum_in(answer.read(_PUBLISHED_BYTES).decode(errors="replace"))
+            for block in _blocks(answer, url + _PUBLISHED):
+                content += block
+                if len(content) >= _PUBLISHED_BYTES:
+                    break
+        return sum_in(content[:_PUBLISHED_BYTES].decode(errors="replace"))
     except HTTPError:
         return None
 
@@ -77,19 +82,29 @@ def _exists(url: str) -> bool:
 
 
 def _computed(url: str) -> str:
-    end = time.monotonic() + FETCH_SECONDS
     checksum = hashlib.sha512()
     try:
         with _response(url) as answer:
-            while block := answer.read(_BLOCK):
+            for block in _blocks(answer, url):
                 checksum.update(block)
-                if time.monotonic() > end:
-                    raise _unknown(url, f"not fetched within {FETCH_SECONDS} s")
-            if answer.length:  # `read` with a size does not report it
-                raise _unknown(url, f"the connection ended {answer.length} bytes before its end")
     except HTTPError as error:
         raise _unknown(url, f"{error.code} {error.reason}") from None
     return checksum.hexdigest()
+
+
+def _blocks(answer: HTTPResponse, url: str) -> Iterator[bytes]:
+    """The content of ``answer`` as it arrives. Raises EarshotError if it is incomplete, or takes
+    more than `FETCH_SECONDS`."""
+    end, length, received = time.monotonic() + FETCH_SECONDS, answer.length, 0
+    # `read` would wait for a whole block, however slowly it arrives
+    while (length is None or received < length) and (block := answer.read1(_BLOCK)):
+        received += len(block)
+        yield block
+        if time.monotonic() > end:
+            raise _unknown(url, f"not fetched within {FETCH_SECONDS} s")
+    if length is not None and received < length:
+        missing_count = length - received
+        raise _unknown(url, f"the connection ended {missing_count} bytes before its end")
 
 
 @contextlib.contextmanager

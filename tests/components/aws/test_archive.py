@@ -11,6 +11,7 @@ from earshot_pulumi.aws.archive import problem, sum_in
 
 from earshot.config.aws_sections import KafkaRelease
 from earshot.errors import EarshotError
+from tests.doubles.dripping import dripping
 
 CONTENT = b"Kafka as its project publishes it"
 SUM = hashlib.sha512(CONTENT).hexdigest()
@@ -117,6 +118,17 @@ def test_an_archive_that_this_machine_cannot_read_is_unknown(
     monkeypatch.setattr(archive, "FETCH_SECONDS", -1)
     with pytest.raises(EarshotError, match="not fetched within -1 s"):
         server.problem()
+
+
+def test_an_archive_that_arrives_byte_by_byte_is_unknown_in_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(archive, "FETCH_SECONDS", 0.3)
+    with (
+        dripping(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\nx") as port,
+        pytest.raises(EarshotError, match=r"not fetched within 0\.3 s"),
+    ):
+        problem(KafkaRelease.model_construct(url=f"http://127.0.0.1:{port}/a", sha512=SUM))
 
 
 @pytest.mark.parametrize(("answer", "reason"), [
