@@ -92,6 +92,22 @@ def test_the_first_address_says_why(refusing_port: int, leading: dict[str, list[
     )
 
 
+def test_a_name_with_many_silent_addresses_is_left_in_time(
+    leading: dict[str, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[object] = []
+
+    def connect(connection: object, address: object) -> None:
+        tried.append(address)
+        time.sleep(0.1)
+        raise TimeoutError
+
+    monkeypatch.setattr(executor_probe.socket.socket, "connect", connect, raising=False)
+    leading["kafka"] = [f"127.0.1.{number}" for number in range(1, 101)]
+    (row,) = next(iter(prober([("INTERNAL", 1, "kafka", 9092, True)], 0.25)([])))["reached"]
+    assert row["stage"] == "tcp" and 1 <= len(tried) <= 4
+
+
 def test_a_kernel_without_ipv6_reports_ipv4(
     refusing_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
