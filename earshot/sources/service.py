@@ -55,6 +55,7 @@ UNREAD = {
     "env",
     "envFrom",
     "env_file",
+    "environmentFiles",
     "extends",
     "options",
     "variables",

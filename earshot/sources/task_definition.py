@@ -60,7 +60,8 @@ def task_containers(definitions: object) -> tuple[TaskContainer, ...]:
 def _container(name: str, definition: Mapping[str, object], path: str) -> TaskContainer:
     env: dict[str, str] = {}
     places: dict[str, str] = {}
-    is_open = bool(definition.get("environmentFiles"))
+    unknown = ["environmentFiles"] if definition.get("environmentFiles") else []
+    is_open = False
     for key, value_key in (("environment", "value"), ("secrets", "valueFrom")):
         entries = list_of(definition.get(key))
         # null where Terraform computes it
@@ -78,7 +79,7 @@ def _container(name: str, definition: Mapping[str, object], path: str) -> TaskCo
             str(mount.get("containerPath") or "")
             for mount in map(as_map, list_of(definition.get("mountPoints")))
         ),
-        unknown=("variables",) if is_open else (),
+        unknown=(*unknown, *(["variables"] if is_open else [])),
     )
     words = (*list_of(definition.get("entryPoint")), *list_of(definition.get("command")))
     return TaskContainer(Service(name, container, tuple(map(str, words))), path, places)

@@ -30,7 +30,7 @@ from earshot_policies.launches import (
     place_in_task,
 )
 
-CONTAINER_TYPE = "docker:index/container:Container"
+CONTAINER_TYPE = ungated.CONTAINER_TYPE
 GATES = frozenset({GATE_TYPE, PROVIDER_TYPE})
 """The component around a gate, and the gate."""
 EVALUATED = GATES | frozenset({CONTAINER_TYPE, INSTANCE, TASK_DEFINITION, *TEMPLATES})
@@ -51,7 +51,7 @@ class Evaluations:
         self._workloads = workloads.Workloads()
         self._outcome: StackEvaluation | None = None
         self._unread: dict[str, bool] = {}
-        """By URN of a resource that no check reads, whether it sets a broker's listeners."""
+        """By URN of a container, or a resource that no check reads, whether it sets listeners."""
         self._findings_by_cause: dict[object, dict[str, Finding]] = {}
 
     def configure(self, urn: str, policy: ResolverPolicy) -> None:
@@ -66,9 +66,10 @@ class Evaluations:
             self._workloads.register(args.urn, plain(args.props, workloads.HIDDEN), provider)
         if args.resource_type in TYPES and args.urn not in self._inputs:
             self._inputs[args.urn] = plain(args.props, None)
+        is_read = args.resource_type in EVALUATED and args.resource_type != CONTAINER_TYPE
+        if args.urn not in self._unread and not is_read and ungated.is_other(args.resource_type):
+            self._unread[args.urn] = ungated.sets_listeners(plain(args.props, None))
         if args.resource_type not in EVALUATED:
-            if args.urn not in self._unread and ungated.is_other(args.resource_type):
-                self._unread[args.urn] = ungated.sets_listeners(plain(args.props, None))
             return Evaluation()
         if args.urn not in self._evaluations:
             self._evaluations[args.urn] = self._evaluate(args)
@@ -82,13 +83,14 @@ class Evaluations:
                 for resource in args.resources
                 if resource.resource_type in TYPES
             )
+            containers = self._containers.evaluate_stack(stack)
+            reported = {*self._containers.brokers, *(urn for urn, _ in containers.remarks)}
+            unread = [urn for urn, is_set in self._unread.items() if is_set and urn not in reported]
             results = (
                 instances.evaluate_run(self._instances, stack, self._policies),
-                self._containers.evaluate_stack(stack),
+                containers,
                 self._workloads.evaluate_stack(),
-                ungated.evaluate_stack(
-                    [urn for urn, is_set in self._unread.items() if is_set], args.resources
-                ),
+                ungated.evaluate_stack(unread, args.resources),
             )
             self._outcome = StackEvaluation(
                 tuple(finding for result in results for finding in result.findings),

@@ -9,10 +9,11 @@ from pulumi_policy import PolicyResource
 
 from earshot.checks.instance_stack import StackEvaluation
 from earshot.listeners.listed import several
-from earshot.sources.user_data import plain_user_data, speaks_of_brokers
+from earshot.sources.user_data import decode_user_data, speaks_of_brokers
 from earshot_policies import workloads
 from earshot_policies.evaluation import has
 
+CONTAINER_TYPE = "docker:index/container:Container"
 _OWN = ("earshot:", "pulumi:", "pulumi-python:")
 """Prefixes of types of earshot and of Pulumi itself."""
 _OF_CHARTS = "advertisedListeners"
@@ -80,10 +81,18 @@ def is_other(type: str) -> bool:
 def sets_listeners(value: Any) -> bool:
     """Whether a key or a text in ``value`` mentions a setting with advertised addresses."""
     if isinstance(value, str):
-        return value == _OF_CHARTS or speaks_of_brokers(plain_user_data(value))
+        return value == _OF_CHARTS or speaks_of_brokers(value) or speaks_of_brokers(_decoded(value))
     if isinstance(value, Mapping):
         return any(map(sets_listeners, (*value, *value.values())))
     return isinstance(value, list) and any(map(sets_listeners, value))
+
+
+def _decoded(text: str) -> str:
+    """``text`` if it is base64, as in a Secret of Kubernetes, decoded; otherwise empty."""
+    try:
+        return decode_user_data(text)
+    except ValueError:
+        return ""
 
 
 def evaluate_stack(urns: Iterable[str], resources: Sequence[PolicyResource]) -> StackEvaluation:
@@ -93,7 +102,8 @@ def evaluate_stack(urns: Iterable[str], resources: Sequence[PolicyResource]) -> 
 
 def _remark(urn: str) -> str:
     type = urn.split("::")[2].rpartition("$")[2]
+    place = "this command or file" if type == CONTAINER_TYPE else type
     return (
-        f"advertised addresses are set here, and the pack does not read {type}; not checked\n"
+        f"advertised addresses are set here, and the pack does not read {place}; not checked\n"
         "  fix: take them from `Listeners` (docs/module.md), or prove them with `earshot doctor`"
     )

@@ -121,13 +121,20 @@ def test_the_containers_of_a_task_are_checked_by_their_images() -> None:
     [
         kafka(image="confluentinc/cp-kafka:7.9.0"),
         kafka(image="apache/kafka:4.1.1", environment=[], command=["kafka-topics.sh", "--list"]),
-        kafka(environment=ZOOKEEPER[1:], environmentFiles=[{"type": "s3", "value": "arn"}]),
         {"name": "kafka", "image": None, "environment": None},
     ],
-    ids=["a release with ZooKeeper", "a client", "variables elsewhere", "nothing told"],
+    ids=["a release with ZooKeeper", "a client", "nothing told"],
 )
 def test_a_task_that_is_well_or_not_all_known_passes(container: dict[str, Any]) -> None:
     assert Pack().analyze(TASK_DEFINITION, task(container)) == {}
+
+
+def test_listeners_that_a_file_may_set_are_not_checked() -> None:
+    files = [{"type": "s3", "value": "arn"}]
+    for environment in ([], ZOOKEEPER[1:]):
+        container = kafka(environment=environment, environmentFiles=files)
+        (text,) = Pack().analyze(TASK_DEFINITION, task(container))["advice"]
+        assert text.startswith("container kafka: environmentFiles could not be read, and may set")
 
 
 def test_a_secret_is_not_known() -> None:

@@ -4,6 +4,7 @@ import base64
 from typing import Any
 
 import pytest
+from earshot_policies.ungated import CONTAINER_TYPE
 from earshot_pulumi.gate import PROVIDER_TYPE
 
 from tests.policies.calls import UNKNOWN, Pack
@@ -23,6 +24,7 @@ COMMAND = {"create": "docker run -e KAFKA_ADVERTISED_LISTENERS=A://a:9092 apache
     ("kubernetes:helm.sh/v3:Release", VALUES, True),
     ("kubernetes:helm.sh/v3:Release", CHART, True),
     ("command:local:Command", COMMAND, True),
+    ("kubernetes:core/v1:Secret", {"data": {"a": base64.b64encode(SCRIPT).decode()}}, True),
     ("aws-native:ec2:Instance", {"userData": base64.b64encode(SCRIPT).decode()}, True),
     (SERVICE, {"taskSpec": {"containerSpec": {"image": "nginx", "env": {"A": UNKNOWN}}}}, False),
     (SERVICE, {"taskSpec": UNKNOWN}, False),
@@ -40,6 +42,14 @@ def test_a_broker_in_a_resource_that_is_not_read_is_named(
     )
     advice = {"advice-stack": [(f"urn:pulumi:s::p::{type}::x", text)]}
     assert pack.analyze_stack([]) == (advice if is_broker else {})
+
+
+def test_a_container_whose_command_sets_listeners_is_named() -> None:
+    pack = Pack()
+    inputs = {"name": "k", "image": "apache/kafka:4.1.1", "command": ["sh", "-c", SCRIPT.decode()]}
+    assert pack.analyze(CONTAINER_TYPE, inputs) == {}
+    ((_, text),) = pack.analyze_stack([])["advice-stack"]
+    assert text.startswith("advertised addresses are set here, and the pack does not read this co")
 
 
 def test_what_depends_on_a_gate_is_left_alone() -> None:
