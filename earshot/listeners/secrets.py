@@ -20,8 +20,8 @@ INSTEAD = (
 # Source: type PASSWORD in Kafka's ConfigDef of 3.9 and 4.1, certificates left out; and how the
 # plugins that share a broker's properties call theirs (tiered storage, schema registry).
 _SECRET = re.compile(
-    r"(.+\.)?(password|passphrase|secret|token|jaas\.config|credentials?(\.json)?|user\.info"
-    r"|pass|passwd|pwd|creds"
+    r"(.+\.)?(secret|token|jaas\.config|credentials?(\.json)?|user\.info"
+    r"|pas\w*|pwd|creds"  # also misspelt
     r"|(secret|master|keystore|private|access|account|api)\.key)",
     re.IGNORECASE,
 )

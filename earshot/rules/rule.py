@@ -132,7 +132,8 @@ class Finding:
     """It is left out if another error names the same listener: that error is the cause."""
 
     def __post_init__(self) -> None:
-        for name in ("observed", "expected", "remedy"):  # they contain values of files
+        # they contain values of files
+        for name in ("observed", "expected", "remedy", *(["listener"] if self.listener else [])):
             text = without_passwords(getattr(self, name))
             object.__setattr__(self, name, clipped(text, MOST_TEXT))
 

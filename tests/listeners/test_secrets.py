@@ -68,6 +68,7 @@ def test_a_certificate_a_reference_and_a_place_are_no_secrets(key: str, value: s
         ("ssl.something", "-----BEGIN ENCRYPTED PRIVATE KEY----- MII"),
         ("metrics.url", "https://alice:x@metrics.example.com/"),
         ("rsm.config.storage.azure.connection.string", "AccountName=a;AccountKey=eA==;Suffix=b"),
+        ("ssl.keystore.pasword", "x"),
         ("node.id", "1 ssl.key.password=x"),
         ("bridge.to", "Endpoint=sb://x/;SharedAccessKeyName=n;SharedAccessKey=eA=="),
     ],
