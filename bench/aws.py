@@ -25,7 +25,7 @@ from pulumi.runtime import mocks
 
 from bench.figures import measure_in_turn, show
 from earshot.config.aws import AwsSpec
-from earshot.config.balancer import MOST_LISTENERS
+from earshot.config.balancer import MAX_LISTENERS
 from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
 from earshot.names.aws import private_name, public_name
@@ -60,7 +60,7 @@ BALANCED: dict[str, Any] = {
         },
     ],
 }
-BALANCED_SIZES = (12, 24, MOST_LISTENERS - 1)
+BALANCED_SIZES = (12, 24, MAX_LISTENERS - 1)
 """Brokers behind a balancer, which has a listener for each and one for the bootstrap."""
 EXPOSED: dict[str, Any] = {
     "nlb": {"kind": "nlb"},

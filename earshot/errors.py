@@ -30,7 +30,7 @@ _ASSIGNED = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 _IN_A_NAME = string.ascii_letters + string.digits + "_.-"
-_LONGEST_NAME = 101
+_MAX_NAME_LENGTH = 101
 _LONG_WORD = re.compile(r"(?<!\S)(\S{200})\S{800,}")
 
 _MORE_PROCESSES = (
@@ -67,7 +67,7 @@ def without_users(text: str) -> str:
     """``text`` without the users and passwords before a host in it."""
     parts, end = [], 0
     for password in _PASSWORD.finditer(text):
-        before = text[max(end, password.start() - _LONGEST_NAME) : password.start()]
+        before = text[max(end, password.start() - _MAX_NAME_LENGTH) : password.start()]
         rest = before.rstrip(_IN_A_NAME)
         in_url, name = rest.endswith("//"), before[len(rest) :]
         name = name if in_url else name.lstrip(string.digits + ".-")

@@ -20,7 +20,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import durations
-from tests.e2e.ports import MOST_WORKERS
+from tests.e2e.ports import MAX_WORKERS
 from tests.interrupts import GONE_SECONDS, marked
 from tests.interrupts import pytest_configure as pytest_configure
 from tests.interrupts import pytest_keyboard_interrupt as pytest_keyboard_interrupt
@@ -57,7 +57,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """
     cores = os.cpu_count() or 2
     alone: bool = config.getoption("markexpr") == "not e2e"
-    return max(2, min(cores + alone, MOST_WORKERS))
+    return max(2, min(cores + alone, MAX_WORKERS))
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -87,7 +87,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         for report in reports
         if isinstance(report, pytest.TestReport)
     ]
-    if len({nodeid for nodeid, _ in spent}) > durations.SHOWN:
+    if len({nodeid for nodeid, _ in spent}) > durations.MAX_SHOWN:
         for line in durations.slowest(spent):
             terminalreporter.write_line(line)
 

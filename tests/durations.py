@@ -16,7 +16,7 @@ from toolchain.paths import ROOT
 TABLE = ROOT / "tests" / "durations.json"
 SET_UP = "set-up"
 """A file's entry for all fixtures of its tests, because the first test that uses one waits."""
-SHOWN = 10
+MAX_SHOWN = 10
 REAL = "tests/e2e/"
 UNKNOWN_REAL, UNKNOWN = 10.0, 0.05
 """Seconds of a test that the table does not contain: with real parts, and without."""
@@ -58,7 +58,7 @@ def slowest(spent: Iterable[tuple[str, float]]) -> Iterator[str]:
     for kind, totals in (("tests, with their fixtures", tests), ("files", files)):
         yield f"slowest {kind}:"
         ordered = sorted(totals.items(), key=lambda total: -total[1])
-        yield from (f"  {took:6.1f} s  {name}" for name, took in ordered[:SHOWN])
+        yield from (f"  {took:6.1f} s  {name}" for name, took in ordered[:MAX_SHOWN])
 
 
 def from_logs(texts: Iterable[str]) -> dict[str, dict[str, float]]:

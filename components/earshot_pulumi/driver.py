@@ -17,7 +17,7 @@ BEHIND: Final = "not in sync with all of its replicas"
 """The reason for a node that accepts clients but whose replicas are not in sync."""
 POLL: Final = 0.25
 SAY_SECONDS: Final = 5.0
-SHOWN: Final = 3
+MAX_SHOWN: Final = 3
 """Maximum number of nodes in one message."""
 BEFORE_USERS: Final = "mechanism"
 """Failure of a login at a broker without users yet: the end of this update may create them."""
@@ -156,15 +156,15 @@ def wait_for(
         if now - last_shown > SAY_SECONDS:
             last_shown = now
             texts = [f"{node.name} ({reason})" for node, reason in reasons.items()]
-            more_text = f" and {len(texts) - SHOWN} more" if len(texts) > SHOWN else ""
-            progress(f"waiting for {'; '.join(texts[:SHOWN])}{more_text}, {now - began:.0f} s")
+            more_text = f" and {len(texts) - MAX_SHOWN} more" if len(texts) > MAX_SHOWN else ""
+            progress(f"waiting for {'; '.join(texts[:MAX_SHOWN])}{more_text}, {now - began:.0f} s")
         time.sleep(poll)
 
 
 def _deadline_error(reasons: dict[NodeDriver, str], deadline: float, remedy: str) -> EarshotError:
     """The error that nodes were not ready in time; ``reasons`` are by node."""
     details = ""
-    for node, reason in list(reasons.items())[:SHOWN]:
+    for node, reason in list(reasons.items())[:MAX_SHOWN]:
         details += f"\n{node.place or node.name}: {reason}"
         if lines := node.last_lines(5):
             details += f"; the last lines of its log:\n{lines}"

@@ -10,7 +10,7 @@ from earshot.listeners.model import ClusterPlan
 from earshot.transition.reach import protocols
 from earshot_pulumi.node_links import Links
 
-SHOWN = 5
+MAX_SHOWN = 5
 """Maximum number of origins in one message."""
 _ADVICE = (
     ". Let them use another listener, then run the same command again; or set `remove: anyway`, "
@@ -44,9 +44,9 @@ def problems(used: Mapping[str, Counter[str]], plan: ClusterPlan | None = None) 
     """
     for name, origins in used.items():
         total = sum(origins.values())
-        counts = [f"{count} from {origin}" for origin, count in origins.most_common(SHOWN)]
-        if len(origins) > SHOWN:
-            counts.append(f"{len(origins) - SHOWN} more origins")
+        counts = [f"{count} from {origin}" for origin, count in origins.most_common(MAX_SHOWN)]
+        if len(origins) > MAX_SHOWN:
+            counts.append(f"{len(origins) - MAX_SHOWN} more origins")
         protocol = ", ".join(sorted(protocols(plan, name))) if plan else ""
         fate = f"get the protocol {protocol}" if protocol else "be removed"
         connections = f"{total} connection{'s' * (total > 1)}"

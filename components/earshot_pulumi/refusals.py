@@ -19,7 +19,7 @@ NO_WAY_BACK = (
     "a KRaft cluster cannot go back to an older release. Keep the version, or remove the data with "
     f"{REMOVAL}"
 )
-SHOWN = 5
+MAX_SHOWN = 5
 """Maximum number of replicas in one message."""
 
 
@@ -92,8 +92,8 @@ def leaves_data(id: int, volumes: Sequence[str], partitions: Sequence[str]) -> s
 
 
 def _replicas_text(partitions: Sequence[str]) -> str:
-    more_text = f" and {len(partitions) - SHOWN} more" if len(partitions) > SHOWN else ""
-    return f"{len(partitions)} replica(s): {', '.join(partitions[:SHOWN])}{more_text}"
+    more_text = f" and {len(partitions) - MAX_SHOWN} more" if len(partitions) > MAX_SHOWN else ""
+    return f"{len(partitions)} replica(s): {', '.join(partitions[:MAX_SHOWN])}{more_text}"
 
 
 def goes_back(version: str, written: str) -> bool:

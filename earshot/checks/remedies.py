@@ -19,7 +19,7 @@ from earshot.topology.model import Deployment
 
 Check = Callable[[Sequence[Service], Deployment], tuple[Finding, ...]]
 """Returns the findings about services and their deployment."""
-MOST_SERVICES = 1000
+MAX_SERVICES = 1000
 """The services that all trials of one file may check; each trial checks all services again."""
 _BY_LISTENER = ("KL015", "KL016", "KL017")
 """Rules that an additional listener may satisfy."""
@@ -34,7 +34,7 @@ def with_lines(
         return ()
     file = CheckedFile(services, deployment(services))
     before = {_kind(finding) for finding in findings}
-    trials = MOST_SERVICES // len(services)
+    trials = MAX_SERVICES // len(services)
     tried: dict[tuple[LineToWrite, ...], set[_Kind] | None] = {}
     """Results of trials, as the same lines may fix many findings."""
     with_remedies = []

@@ -41,7 +41,7 @@ SUFFIXES = {
 READ_BYTES = 4096
 READER_SECONDS = 5.0
 """Seconds to wait for a reader of a named pipe."""
-MOST_LINKS = 40
+MAX_LINKS = 40
 """The maximum number of symbolic links that Linux follows in a path."""
 REPORT_START = re.compile(
     rb"""
@@ -194,7 +194,7 @@ def _open_special(path: str, flags: int) -> int:
 def _refuse_strangers(file: Path) -> None:
     """Raises EarshotError if ``file`` or its target is a link or a pipe of another user."""
     link = file
-    for _ in range(MOST_LINKS):
+    for _ in range(MAX_LINKS):
         if not link.is_symlink():
             break
         _refuse_owner(file, link.lstat(), f"{link} is a symbolic link")

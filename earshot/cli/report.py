@@ -12,7 +12,7 @@ from earshot.remote.bucket import fetch, is_url
 from earshot.report import Format
 from earshot.report.json import read_report
 from earshot.report.merge import Source, merge
-from earshot.validation.result import MOST_CELLS
+from earshot.validation.result import MAX_CELLS
 
 
 def run(
@@ -60,11 +60,11 @@ def _sources(names: Sequence[str]) -> list[Source]:
     for name in names:
         sources.append(_source(name))
         cells += len(sources[-1].report.cells)
-        if cells > MOST_CELLS:
+        if cells > MAX_CELLS:
             raise EarshotError(
                 "reports",
                 observed=f"have {cells:,} cells up to {name}",
-                allowed=f"{MOST_CELLS:,} at most in all",
+                allowed=f"{MAX_CELLS:,} at most in all",
                 remedy="print fewer reports as one",
             )
     return sources

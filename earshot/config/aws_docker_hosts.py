@@ -22,7 +22,7 @@ ENGINE_PORT = 2376
 """The port of the engines, for TLS."""
 HOSTS = "hosts"
 """The name of the hosts' security group."""
-MOST_IMAGES = 4096
+MAX_IMAGES = 4096
 """The maximum length of the SSM parameter with the names of images."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,29}", re.ASCII)
 _BRIDGES = ("172.17.0.0/16", "192.168.240.0/20", "10.240.0.0/16", "100.96.0.0/16")
@@ -98,8 +98,8 @@ class DockerHostsSpec(Frozen):
             if ecr_image(name) is None
         ]
         refuse(problems)
-        if sum(len(name) + 1 for name in value) > MOST_IMAGES:
-            raise ValueError(f"found {len(value)} names; allowed: {MOST_IMAGES} characters in all")
+        if sum(len(name) + 1 for name in value) > MAX_IMAGES:
+            raise ValueError(f"found {len(value)} names; allowed: {MAX_IMAGES} characters in all")
         return tuple(dict.fromkeys(value))
 
     @model_validator(mode="after")

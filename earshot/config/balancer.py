@@ -14,7 +14,7 @@ from earshot.listeners.model import BindHost, ForwardingPath, Frozen, matching
 from earshot.listeners.problems import shown
 from earshot.names.kinds import ip_of
 
-MOST_LISTENERS = 50
+MAX_LISTENERS = 50
 """Listeners of one Network Load Balancer:
 https://docs.aws.amazon.com/elasticloadbalancing/latest/network/load-balancer-limits.html"""
 EVERYONE = "*"
@@ -104,11 +104,11 @@ class BalancerSpec(Frozen):
                 "address strategy port without a `host`"
             )
         listener_count = len(balanced) * (brokers + 1)
-        if listener_count > MOST_LISTENERS:
-            max_brokers = MOST_LISTENERS // len(balanced) - 1
+        if listener_count > MAX_LISTENERS:
+            max_brokers = MAX_LISTENERS // len(balanced) - 1
             yield (
                 f"expose: found {brokers} brokers behind {', '.join(balanced)}, which take "
-                f"{listener_count} listeners of the balancer; allowed: {MOST_LISTENERS}, so up to "
+                f"{listener_count} listeners of the balancer; allowed: {MAX_LISTENERS}, so up to "
                 f"{max_brokers} "
                 "brokers, each with a port per listener, and one for the bootstrap; more brokers "
                 "take address strategy sni, where one port of a gateway serves all of them"

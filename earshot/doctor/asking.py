@@ -35,7 +35,7 @@ CONNECTIONS: Final = 5
 """New connections to one address, each with a request for the broker's id. A forwarder that
 alternates between two brokers is always detected; one that picks one of two at random is missed in
 1 of 32 runs."""
-MOST_IPS: Final = 8
+MAX_IPS: Final = 8
 """The maximum number of IP addresses tried per name."""
 IDENTIFY_LIMIT: Final = 2.0
 """Seconds for all these connections."""
@@ -43,7 +43,7 @@ VERSIONS_LIMIT: Final = 2.0
 """Seconds for the answer to ApiVersions, which a broker gives at once."""
 VERSIONS_PATIENCE: Final = 1.0
 """If fewer seconds than this were left, a missing answer to ApiVersions proves nothing."""
-MOST_COMPARED: Final = 100
+MAX_COMPARED: Final = 100
 """The number of brokers up to which each of these connections asks for the metadata too, which
 lists all brokers."""
 AGAIN_AFTER: Final = 0.2
@@ -200,7 +200,7 @@ def _ask_again(
     ids, unanswered_count, is_silent = [first_id], 0, False
     other_clusters: list[str] = []
     moved_brokers: list[Mapping[int, Address]] = []
-    compares_metadata = len(answer.brokers) <= MOST_COMPARED
+    compares_metadata = len(answer.brokers) <= MAX_COMPARED
     for number in range(1, peer.connection_count):
         if not end.left():
             break

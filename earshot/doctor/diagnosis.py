@@ -14,7 +14,7 @@ from typing import Any
 from earshot.certificates.names import SubjectNames
 from earshot.doctor.exchange import LARGE_PAYLOAD
 from earshot.doctor.observation import CellTarget, Observation, SentRecord
-from earshot.doctor.probe import MOST_ATTEMPTS, Contact, Handshake, OtherCertificate, names_listed
+from earshot.doctor.probe import MAX_ATTEMPTS, Contact, Handshake, OtherCertificate, names_listed
 from earshot.listeners.listed import briefly, numbered, shortened
 from earshot.names.kinds import is_name, kind_of
 from earshot.names.lookup import Diagnosis, Lookup
@@ -319,7 +319,7 @@ def _add_connection(
     stage = obstacle.stage if obstacle is not None else None
     if stage is not Stage.RESOLVE:
         addresses = contact.lookup.addresses
-        ips = briefly(addresses, MOST_ATTEMPTS)
+        ips = briefly(addresses, MAX_ATTEMPTS)
         observed = f"{target.address.host} is {ips}"
         stages.add_pass(Stage.RESOLVE, observed, contact.lookup.seconds)
     if stage not in (Stage.RESOLVE, Stage.TCP) and contact.attempts:

@@ -29,7 +29,7 @@ from earshot.doctor.probe import vantage_resolves
 from earshot.doctor.records import Records
 from earshot.doctor.run_topic import CLEAN_UP_LIMIT, ReachedBrokers, RunTopic
 from earshot.doctor.survey import (
-    MOST_UNEXPECTED,
+    MAX_UNEXPECTED,
     USUAL_DEADLINE,
     AddressResult,
     ListenerAddress,
@@ -246,7 +246,7 @@ class _Examination:
             ]
             results |= connect_to_all(new_places, self.client, self.end, self.pool)
             new_targets = new_targets_of(targets, results)[
-                : seed_count + MOST_UNEXPECTED - len(targets)
+                : seed_count + MAX_UNEXPECTED - len(targets)
             ]
             if not new_targets:
                 break

@@ -16,11 +16,11 @@ from earshot.validation.contract import Contract
 from earshot.validation.result import Cell, Report, Vantage
 from earshot.validation.terms import Verdict
 from earshot.validation.topic import run_id
-from earshot.validation.wire import MOST_BROKERS
+from earshot.validation.wire import MAX_BROKERS
 
 OWN_THREADS: Final = 400
 """Threads that do not depend on the cluster: lookups, workers, the Python side of Spark."""
-CLIENTS_AT_MOST: Final = 40
+MAX_CLIENTS: Final = 40
 """The maximum number of librdkafka clients at the same time."""
 
 
@@ -39,7 +39,7 @@ class Draft:
     notes: list[str] = field(default_factory=list)
     vantage_failure: str = ""
     """Why this vantage is broken, so that no cell can be decided; empty if it works."""
-    brokers: int = MOST_BROKERS
+    brokers: int = MAX_BROKERS
     """The largest number of brokers in an answer or the contract. Before the first answer: the
     maximum that one may list."""
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -79,4 +79,4 @@ class Draft:
         """The maximum number of threads of this process. librdkafka starts one per broker and
         client."""
         listeners = len({target.listener for target in self.targets}) or 1
-        return OWN_THREADS + min(CLIENTS_AT_MOST, 4 * listeners + 8) * (self.brokers + 3)
+        return OWN_THREADS + min(MAX_CLIENTS, 4 * listeners + 8) * (self.brokers + 3)

@@ -61,7 +61,7 @@ ANOTHER_RECORD_SECONDS: Final = 1.0
 GROUP: Final = "earshot"
 """The consumer's group. librdkafka requires one, although it is never joined. It also looks up the
 group's coordinator, whereupon a new cluster creates `__consumer_offsets`."""
-MOST_FETCHED: Final = 2**20
+MAX_FETCHED: Final = 2**20
 """The maximum bytes of one fetch."""
 SMALL_FETCH: Final = 512
 """The maximum bytes per partition of one fetch, so that a small record arrives without the large
@@ -337,9 +337,9 @@ def consume(
         "group.id": GROUP,
         "enable.auto.commit": False,
         "auto.offset.reset": "error",
-        "fetch.max.bytes": MOST_FETCHED,
+        "fetch.max.bytes": MAX_FETCHED,
         "fetch.message.max.bytes": SMALL_FETCH,
-        "receive.message.max.bytes": 2 * MOST_FETCHED,
+        "receive.message.max.bytes": 2 * MAX_FETCHED,
         "fetch.wait.max.ms": 20,
         "fetch.error.backoff.ms": 20,
         "error_cb": broker_errors,

@@ -22,7 +22,7 @@ LOOKUP_LIMIT: Final = 5.0
 """Seconds until a lookup counts as failed. The first lookup makes a new cluster create
 `__consumer_offsets`, and fails until then."""
 WORKERS: Final = 8
-MOST_LOOKUPS: Final = 32
+MAX_LOOKUPS: Final = 32
 """The maximum number of addresses at which a coordinator is looked up."""
 AGAIN_AFTER: Final = 0.2
 """Seconds between two attempts."""
@@ -49,10 +49,10 @@ class GroupLookups:
         self._futures: dict[Address, Future[str]] = {}
 
     def start(self, peers: Iterable[ReachableAddress | None]) -> None:
-        """Starts a lookup at each of ``peers``, at most `MOST_LOOKUPS` in all."""
+        """Starts a lookup at each of ``peers``, at most `MAX_LOOKUPS` in all."""
         self._deadline = self._deadline or self._end.within(LOOKUP_LIMIT)
         for peer in peers:
-            if peer is not None and len(self._futures) < MOST_LOOKUPS:
+            if peer is not None and len(self._futures) < MAX_LOOKUPS:
                 future = self._pool.submit(failed_lookup, peer, self._deadline)
                 self._futures[peer.address] = future
 

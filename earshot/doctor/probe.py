@@ -27,9 +27,9 @@ EXPLAIN_LIMIT: Final = 1.5
 """Seconds for asking each DNS server about a name that did not resolve."""
 CONNECT_LIMIT: Final = 2.0
 """Seconds per IP address."""
-MOST_ATTEMPTS: Final = 16
+MAX_ATTEMPTS: Final = 16
 """The maximum number of IP addresses tried per name: a name may have thousands."""
-MOST_NAMES: Final = 20
+MAX_NAMES: Final = 20
 """The maximum number of a certificate's names in a message."""
 CONTROL_NAME: Final = "localhost"
 """A name that every working vantage resolves (RFC 6761)."""
@@ -155,10 +155,10 @@ def reach(
 
     With ``context`` a TLS handshake follows, which checks the advertised name. ``limit`` is in
     seconds, for each attempt and for the handshake; ``end`` bounds all of them. At most
-    `MOST_ATTEMPTS` addresses are tried.
+    `MAX_ATTEMPTS` addresses are tried.
     """
     attempts: list[Attempt] = []
-    for ip in lookup.addresses[:MOST_ATTEMPTS]:
+    for ip in lookup.addresses[:MAX_ATTEMPTS]:
         if attempts and end is not None:
             if not end.left():
                 break
@@ -296,8 +296,8 @@ def _names_at(peer: tuple[str, int], host: str, context: ssl.SSLContext) -> tupl
 
 
 def names_listed(names: Sequence[str]) -> str:
-    """The ``names`` of a certificate as text, shortened beyond `MOST_NAMES`."""
-    return shortened(names) if len(names) > MOST_NAMES else ", ".join(names)
+    """The ``names`` of a certificate as text, shortened beyond `MAX_NAMES`."""
+    return shortened(names) if len(names) > MAX_NAMES else ", ".join(names)
 
 
 def _names(certificate: Mapping[str, Any]) -> tuple[str, ...]:

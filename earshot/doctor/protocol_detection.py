@@ -27,7 +27,7 @@ from earshot.validation.wire import (
     sasl_handshake,
 )
 
-_LONGEST_LIST: Final = 200
+_MAX_LIST: Final = 200
 """The maximum number of characters for the mechanisms in a message."""
 CONTROLLER: Final = Failure(
     "controller", "a controller's listener answers there, which serves brokers, not clients"
@@ -57,7 +57,7 @@ class DetectedProtocol:
         actual_protocol = next(
             protocol for protocol in Protocol if (protocol.tls, protocol.sasl) == (tls, sasl)
         )
-        names = clipped(", ".join(self.mechanisms), _LONGEST_LIST)
+        names = clipped(", ".join(self.mechanisms), _MAX_LIST)
         return f"it speaks {actual_protocol}{f' ({names})' if names else ''}"
 
 

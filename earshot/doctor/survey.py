@@ -13,7 +13,7 @@ from threading import Semaphore
 
 from earshot.doctor.asking import (
     IDENTIFY_LIMIT,
-    MOST_IPS,
+    MAX_IPS,
     NOT_ASKED,
     NOT_TOLD,
     AnsweringBrokers,
@@ -54,7 +54,7 @@ ASK_LIMIT = 4.0
 """Seconds that a connected broker may take for its metadata."""
 USUAL_DEADLINE = 10.0
 """The deadline (s) for which the limits of resolving, connecting and asking are chosen."""
-MOST_TIMES = 6.0
+MAX_FACTOR = 6.0
 """The largest factor by which a longer deadline raises these limits."""
 DETECT_LIMIT = 2.0
 """Seconds to detect the protocol of a listener that returned no metadata."""
@@ -63,7 +63,7 @@ NATIVE_CLIENTS = 2
 are used only for SASL mechanisms that earshot does not implement."""
 NATIVE_CONNECTIONS = 3
 """The number of librdkafka clients that ask one address for its broker's id."""
-MOST_UNEXPECTED = 200
+MAX_UNEXPECTED = 200
 """The maximum number of unexpected brokers of a listener that get a cell."""
 PATIENCE = 1.0
 """If fewer seconds than this were left, a missing answer proves nothing."""
@@ -143,7 +143,7 @@ class _AddressCheck:
                 Contact(address, unanswered(address.host, SYSTEM_LABEL, 0.0)), None, 0.0
             )
         context = self.context if protocol.tls else None
-        factor = min(MOST_TIMES, max(1.0, self.end.seconds / USUAL_DEADLINE))
+        factor = min(MAX_FACTOR, max(1.0, self.end.seconds / USUAL_DEADLINE))
         limit = self.end.left(RESOLVE_LIMIT * factor)
         lookup = resolve([address.host], limit)[address.host]
         lookup = with_server_answers(lookup, self.end.left(EXPLAIN_LIMIT))
@@ -154,7 +154,7 @@ class _AddressCheck:
         answer: MetadataAnswer | Failure | None = None
         answering_brokers, peer = NOT_ASKED, None
         if contact.connected and not isinstance(contact.security, Failure):
-            ips = lookup.addresses[len(contact.attempts) - 1 :][:MOST_IPS]
+            ips = lookup.addresses[len(contact.attempts) - 1 :][:MAX_IPS]
             peer = ReachableAddress(address, ips, context, self.login if protocol.sasl else None)
             limit = self.end.left(ASK_LIMIT * factor)
             uses_librdkafka = protocol.sasl and self.login is None
@@ -354,7 +354,7 @@ def _unexpected_brokers(
     models = {target.listener: target for target in reversed(targets)}
     for name, group in answers.items():
         known_ids = [broker.id for broker in contract.brokers if name in broker.advertised]
-        for id, address in islice(unexpected_brokers(group, known_ids).items(), MOST_UNEXPECTED):
+        for id, address in islice(unexpected_brokers(group, known_ids).items(), MAX_UNEXPECTED):
             target = replace(models[name], broker=id, address=address)
             observations.append(
                 Observation(target, other_answer=_best_answer(group, id), is_unexpected=True)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import islice
 
 from earshot.doctor.observation import CellTarget, Observation
-from earshot.doctor.survey import MOST_UNEXPECTED, AddressResult, ListenerAddress
+from earshot.doctor.survey import MAX_UNEXPECTED, AddressResult, ListenerAddress
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol
 from earshot.validation.contract import Contract
@@ -77,7 +77,7 @@ def new_targets_of(
     targets: Sequence[CellTarget], results: Mapping[ListenerAddress, AddressResult]
 ) -> list[CellTarget]:
     """New targets for the brokers that only the answers at ``targets`` list; at most
-    `MOST_UNEXPECTED` per listener.
+    `MAX_UNEXPECTED` per listener.
 
     Two kinds of answers add no target, because the cell of their broker fails: those without their
     own broker at their own address, and those of another cluster than most.
@@ -97,7 +97,7 @@ def new_targets_of(
         brokers = unexpected_brokers(cluster_answers, [target.broker for target in own_targets])
         new_targets += [
             replace(model, broker=id, address=address)
-            for id, address in islice(brokers.items(), MOST_UNEXPECTED)
+            for id, address in islice(brokers.items(), MAX_UNEXPECTED)
         ]
     return new_targets
 
@@ -106,7 +106,7 @@ def addresses_to_ask_again(
     facts: Sequence[Observation], results: Mapping[ListenerAddress, AddressResult]
 ) -> list[ListenerAddress]:
     """The addresses whose answers lack a broker that answers itself, list it elsewhere, or differ
-    between connections; at most `MOST_UNEXPECTED`."""
+    between connections; at most `MAX_UNEXPECTED`."""
     addresses = {
         answer.asked
         for fact in facts
@@ -114,4 +114,4 @@ def addresses_to_ask_again(
         for answer in fact.conflicting_answers
     }
     addresses |= {place[0] for place in results if results[place].answering_brokers.moved_brokers}
-    return [place for place in results if place[0] in addresses][:MOST_UNEXPECTED]
+    return [place for place in results if place[0] in addresses][:MAX_UNEXPECTED]

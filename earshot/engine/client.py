@@ -16,9 +16,9 @@ if TYPE_CHECKING:  # slow to import
     import docker
     import docker.tls
 
-MOST_BYTES: Final = 64 * 2**20
+MAX_BYTES: Final = 64 * 2**20
 """The maximum size of an answer that is not a stream; thousands of containers need a few MiB."""
-MOST_LINE: Final = 2**20
+MAX_LINE: Final = 2**20
 """The maximum size of one event of a stream."""
 STREAM_SECONDS: Final[float] = 3600
 """Time limit for all events of a stream: a pull over a slow line takes many minutes."""
@@ -45,7 +45,7 @@ def new_client(
         trust_env = property(lambda _: False, lambda *_: None)
 
         def send(self, request: Any, **options: Any) -> Any:
-            """The complete response, of at most `MOST_BYTES`; or a stream.
+            """The complete response, of at most `MAX_BYTES`; or a stream.
 
             The time limit is for the whole exchange, as requests restarts its own at each byte.
             """
@@ -146,11 +146,11 @@ def _within(seconds: float | None, exchange: Callable[[], Any]) -> Any:
 
 
 def _whole(response: Any) -> bytes:
-    """The body of ``response``. Raises OSError for more than `MOST_BYTES`."""
+    """The body of ``response``. Raises OSError for more than `MAX_BYTES`."""
     content = bytearray()
     for part in response.iter_content(2**16):
         content += part
-        if len(content) > MOST_BYTES:
+        if len(content) > MAX_BYTES:
             response.close()
             raise _too_long()
     return bytes(content)
@@ -185,14 +185,14 @@ def _limited(response: Any) -> Iterator[None]:
 
 
 def _lines(response: Any) -> Generator[bytes, None, None]:
-    """The lines of a stream, when they arrive. Raises OSError for a line of `MOST_LINE` bytes."""
+    """The lines of a stream, when they arrive. Raises OSError for a line of `MAX_LINE` bytes."""
     rest = bytearray()
     try:
         for part in response.iter_content(2**16):
             rest += part
             *lines, rest = rest.split(b"\n")
-            if len(rest) > MOST_LINE:
-                raise OSError(f"answers with a line of more than {MOST_LINE // 2**20} MiB")
+            if len(rest) > MAX_LINE:
+                raise OSError(f"answers with a line of more than {MAX_LINE // 2**20} MiB")
             yield from (bytes(line) for line in lines if line.strip())
         if rest.strip():
             yield bytes(rest)
@@ -208,21 +208,21 @@ def _event(line: bytes) -> Any:
 
 
 def _too_long() -> OSError:
-    return OSError(f"answers with more than {MOST_BYTES // 2**20} MiB")
+    return OSError(f"answers with more than {MAX_BYTES // 2**20} MiB")
 
 
 def _frames(response: Any) -> tuple[bytearray, bytearray, bytearray]:
     """The output of a command until the end of the connection: all of it, stdout and stderr.
 
     https://docs.docker.com/reference/api/engine/version/v1.41/#tag/Container/operation/ContainerAttach
-    Raises OSError for more than `MOST_BYTES`, and for a stream that a command does not have.
+    Raises OSError for more than `MAX_BYTES`, and for a stream that a command does not have.
     """
     stream, both, outputs = response.raw._fp.fp, bytearray(), (bytearray(), bytearray())
     while head := stream.read(_FRAME_HEAD):
         number, size = head[0], int.from_bytes(head[4:], "big")
         if number not in (1, 2):
             raise OSError(f"answers with a stream {number}, which no command has")
-        if len(both) + size > MOST_BYTES:
+        if len(both) + size > MAX_BYTES:
             raise _too_long()
         text = stream.read(size)
         both += text

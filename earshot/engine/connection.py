@@ -30,7 +30,7 @@ ANSWER_SECONDS: Final = 10
 """Time limit for the first answer of an engine."""
 REQUEST_SECONDS: Final = 120
 """Time limit for later answers; for streams, until their headers."""
-MOST_SHOWN: Final = 1000
+MAX_SHOWN: Final = 1000
 """The maximum length of a cause in a message, as an engine may answer with megabytes."""
 UNREADABLE: Final = (
     KeyError,
@@ -151,7 +151,7 @@ def root_cause(error: Exception) -> str:
     else:
         text = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
     text = " ".join(text.split())
-    return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 3]}..."
+    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 3]}..."
 
 
 def _innermost_error(error: BaseException) -> BaseException:

@@ -7,7 +7,7 @@ from typing import TypeVar
 K = TypeVar("K")
 V = TypeVar("V")
 
-SHOWN = 3
+MAX_SHOWN = 3
 """So many of what is alike are written out: texts, names of containers. Ids all are."""
 
 
@@ -38,8 +38,8 @@ def several(noun: str, items: Sequence[str]) -> str:
 
 def shortened(items: Sequence[str]) -> str:
     """The first of ``items``, and how many more there are."""
-    more = f" and {len(items) - SHOWN} more" if len(items) > SHOWN else ""
-    return f"{', '.join(items[:SHOWN])}{more}"
+    more = f" and {len(items) - MAX_SHOWN} more" if len(items) > MAX_SHOWN else ""
+    return f"{', '.join(items[:MAX_SHOWN])}{more}"
 
 
 def briefly(items: Sequence[str], most: int = 16) -> str:

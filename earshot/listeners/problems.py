@@ -47,7 +47,7 @@ _ALLOWED = {
     "too_short": "at least one",
     "too_long": "{max_length} at most",
 }
-MOST_PROBLEMS = 500
+MAX_PROBLEMS = 500
 """Problems of a document that are looked at: a hostile one has millions."""
 _LOOKED_AT = 5_000
 """Characters of a value that `shown` searches for secrets: a password may begin in those shown."""
@@ -70,7 +70,7 @@ def describe(error: ValidationError, model: type[BaseModel], document: object) -
     A validator of ours that raises ValueError speaks for itself, with one problem per line.
     """
     problems: list[str] = []
-    items = error.errors(include_url=False)[:MOST_PROBLEMS]
+    items = error.errors(include_url=False)[:MAX_PROBLEMS]
     for item in items:
         location = item["loc"]
         if any(other["loc"][: len(location)] == location != other["loc"] for other in items):

@@ -103,7 +103,7 @@ LITERAL = "none (an address)"
 _WORKERS = 128
 """Maximum number of simultaneous lookups at one resolver."""
 _FIRST_PAUSE = 0.5
-_LONGEST_PAUSE = 5.0
+_MAX_PAUSE = 5.0
 
 
 def literal(host: str) -> Lookup | None:
@@ -142,7 +142,7 @@ def look_up(
         if remaining <= pause:
             break
         sleep(pause)
-        pause = min(2 * pause, _LONGEST_PAUSE)
+        pause = min(2 * pause, _MAX_PAUSE)
         lookups |= _round(failed, min(seconds, remaining))
     return lookups
 

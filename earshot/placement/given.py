@@ -24,7 +24,7 @@ from earshot.placement.plan import NodeNames, plan
 
 _DIGITS = re.compile(r"[1-9][0-9]{0,4}", re.ASCII)
 _ID = re.compile(r"0|[1-9][0-9]{0,9}", re.ASCII)
-MOST_ID = 2**31 - 1
+MAX_ID = 2**31 - 1
 DEFAULT_VOTERS = 3
 """The number of voters if no node has the role controller."""
 
@@ -107,7 +107,7 @@ class GivenClusterSpec(ClusterSpec):
             return value
         wrong_ids = [id for id in value["nodes"] if not _is_id(id)]
         if wrong_ids:
-            allowed = f"0 to {MOST_ID}, without sign or leading zero"
+            allowed = f"0 to {MAX_ID}, without sign or leading zero"
             refuse(f"nodes: found the id {shown(id)}; allowed: {allowed}" for id in wrong_ids)
         if "brokers" in value:
             raise ValueError(
@@ -175,7 +175,7 @@ class GivenClusterSpec(ClusterSpec):
 
 def _is_id(value: object) -> bool:
     """True if ``value`` is a node id in Kafka's spelling, so that two texts are two nodes."""
-    return bool(_ID.fullmatch(str(value))) and int(str(value)) <= MOST_ID
+    return bool(_ID.fullmatch(str(value))) and int(str(value)) <= MAX_ID
 
 
 def _is_broker(node: object) -> bool:

@@ -50,9 +50,9 @@ POLL_SECONDS: Final = 0.2
 MARGIN: Final = 8.0
 """Seconds of the deadline for the start of a container and for reading its report."""
 LAST_LINES: Final = 5
-MOST_LINE: Final = 4096
+MAX_LINE: Final = 4096
 """The maximum length of a line of progress."""
-MOST_LINES: Final = 1000
+MAX_LINES: Final = 1000
 """The maximum number of lines of progress; a validation prints some dozens."""
 REST_SECONDS: Final = 2.0
 STOP_SECONDS: Final = 10
@@ -275,18 +275,18 @@ class _Lines:
         with _engine_may_be_gone():
             for chunk in self._stream:
                 *lines, text = (text + chunk.decode(errors="replace")).split("\n")
-                if len(text) > MOST_LINE:
+                if len(text) > MAX_LINE:
                     lines, text = [*lines, text], ""
                 for line in lines:
-                    self._add(clipped(line, MOST_LINE))
+                    self._add(clipped(line, MAX_LINE))
 
     def _add(self, line: str) -> None:
         self.last_lines = [*self.last_lines, line][-LAST_LINES:]
         self._count += 1
-        if self._count <= MOST_LINES:
+        if self._count <= MAX_LINES:
             self._say(line)
-        elif self._count == MOST_LINES + 1:
-            self._say(f"more than {MOST_LINES} lines: the rest is not shown")
+        elif self._count == MAX_LINES + 1:
+            self._say(f"more than {MAX_LINES} lines: the rest is not shown")
 
     def finish(self) -> None:
         """Waits until the remaining lines of the ended container are read."""

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import earshot
-from earshot.engine.connection import MOST_SHOWN, DockerObject, root_cause
+from earshot.engine.connection import MAX_SHOWN, DockerObject, root_cause
 from earshot.errors import EarshotError
 from earshot.files import cache
 from earshot.jvm.jars import spark_connector_jars
@@ -43,7 +43,7 @@ SILENT_SECONDS: Final = 900
 """Time limit for a step of the build without output."""
 BUILD_SECONDS: Final = 3600
 """Time limit for a whole build; a slow machine needs some minutes."""
-MOST_LINES: Final = 100
+MAX_LINES: Final = 100
 """The maximum number of lines of a step that are kept for an error."""
 SAY_SECONDS: Final = 10.0
 """Seconds after which a running step prints progress."""
@@ -245,7 +245,7 @@ def _build(
 def _follow(stream: Generator[DockerObject, None, None], say: Say) -> None:
     """Prints each step when it begins, and the last line of a long step. Raises EarshotError for a
     failed step."""
-    step, lines = "the context", deque([""], MOST_LINES)
+    step, lines = "the context", deque([""], MAX_LINES)
     begin = last_progress = time.monotonic()
     for event in stream:
         now = time.monotonic()
@@ -269,13 +269,13 @@ def _follow(stream: Generator[DockerObject, None, None], say: Say) -> None:
 
 def _build_error(step: str, error: str, lines: Iterable[str]) -> EarshotError:
     last_lines = [
-        clipped(line, MOST_SHOWN) for text in lines for line in text.splitlines() if line.strip()
+        clipped(line, MAX_SHOWN) for text in lines for line in text.splitlines() if line.strip()
     ][-8:]
     remedy = (
         "check that the engine can pull the base image (`validator.base` in the stack file), "
         "and that its machine can download Debian's and Python's packages; then run it again"
     )
-    reason = clipped(" ".join(error.split()), MOST_SHOWN)
+    reason = clipped(" ".join(error.split()), MAX_SHOWN)
     observed = "\n    ".join([f"{step} failed: {reason}", *last_lines])
     return EarshotError("validator image", observed=observed, remedy=remedy)
 

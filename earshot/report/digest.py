@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from earshot.listeners.listed import SHOWN, numbered
+from earshot.listeners.listed import MAX_SHOWN, numbered
 from earshot.listeners.terms import Scope
 from earshot.validation.result import (
     Cell,
@@ -68,7 +68,7 @@ def _problem_of_cells(cells: list[Cell]) -> Problem:
     first_cell, *other_cells = cells
     # `EXTERNAL, broker 2 (host:9093), from host`
     title = f"{first_cell.listener}, {cell_name(first_cell)}, from {first_cell.vantage}"
-    shown_cells = other_cells if len(other_cells) <= MAX_ADDRESSES else other_cells[:SHOWN]
+    shown_cells = other_cells if len(other_cells) <= MAX_ADDRESSES else other_cells[:MAX_SHOWN]
     likewise = [cell_name(cell) for cell in shown_cells]
     if other_ids := [cell.broker for cell in other_cells[len(shown_cells) :]]:
         likewise.append(numbered("broker", other_ids))

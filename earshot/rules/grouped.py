@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
-from earshot.listeners.listed import SHOWN, by_key, numbered, several
+from earshot.listeners.listed import MAX_SHOWN, by_key, numbered, several
 from earshot.listeners.terms import Role
 from earshot.rules.rule import WAITING, Finding, FindingState
 
@@ -46,9 +46,9 @@ class FindingGroup:
             lines = [f"{self.subject}: {len(groups)} findings that are alike [{first.rule}]"]
             lines += [
                 f"  {self._nodes_prefix(findings)}{text}"
-                for text, findings in list(groups.items())[:SHOWN]
+                for text, findings in list(groups.items())[:MAX_SHOWN]
             ]
-            lines += [f"  and {len(groups) - SHOWN} more"] if len(groups) > SHOWN else []
+            lines += [f"  and {len(groups) - MAX_SHOWN} more"] if len(groups) > MAX_SHOWN else []
         return "\n".join(
             [
                 *lines,

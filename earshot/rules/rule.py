@@ -31,7 +31,7 @@ _OF_A_PLAN = ("certificates", "connected", "instances")
 """Facts that need a plan."""
 
 
-MOST_TEXT = 4000
+MAX_TEXT = 4000
 """The maximum length (characters) of a text of a finding, with values from files."""
 
 
@@ -135,7 +135,7 @@ class Finding:
         # they contain values of files
         for name in ("observed", "expected", "remedy", *(["listener"] if self.listener else [])):
             text = without_passwords(getattr(self, name))
-            object.__setattr__(self, name, clipped(text, MOST_TEXT))
+            object.__setattr__(self, name, clipped(text, MAX_TEXT))
 
     @property
     def is_certain_error(self) -> bool:

@@ -45,20 +45,20 @@ KNOWN_TOP = {"services", "version", "networks", "volumes", "configs", "secrets",
 
 _DOCUMENT = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 _CONTENT = re.compile(r"^[ \t]*[^\s#]", re.MULTILINE)
-_MOST_DOCUMENTS = 100
+_MAX_DOCUMENTS = 100
 
 
 def documents_of(text: str) -> Sequence[str]:
     """The YAML documents of ``text``, each at its lines; without those that have no content.
 
-    More than `_MOST_DOCUMENTS` stay one text, which no reader of one document takes.
+    More than `_MAX_DOCUMENTS` stay one text, which no reader of one document takes.
     """
     documents: list[str] = []
     line = 0
     for part in _DOCUMENT.split(text):
         if _CONTENT.search(part):
             documents.append("\n" * line + part)
-            if len(documents) > _MOST_DOCUMENTS:
+            if len(documents) > _MAX_DOCUMENTS:
                 return [text]
         line += part.count("\n")
     return documents or [text]

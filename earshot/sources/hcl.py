@@ -19,7 +19,7 @@ Resolve = Callable[[tuple[str, ...]], Value]
 """Returns the value of a reference such as `var.port`, by its parts."""
 _DEPTH = 16
 """Maximum nesting of blocks, brackets, texts and references."""
-_MOST = 1 << 16
+_MAX_LENGTH = 1 << 16
 """Maximum length of an expression; a longer one is unknown. User data have at most 16 KiB."""
 _TOKEN = re.compile(
     r"#[^\n]*|//[^\n]*|/\*(?:.*?\*/|.*)|<<(?P<indented>-?)[ \t]*(?P<here>\w+)[ \t\r]*\n|\"|\n"
@@ -174,7 +174,7 @@ def _end_of_interpolation(text: str, position: int, depth: int) -> int:
 
 def evaluate(text: str, resolve: Resolve, depth: int = _DEPTH) -> Value:
     """The value of an expression, or None."""
-    if not depth or len(text) > _MOST:
+    if not depth or len(text) > _MAX_LENGTH:
         return None
     text = _without_comments(text).strip()
     if not text:
@@ -286,7 +286,7 @@ def _template(text: str, resolve: Resolve, depth: int, *, escapes: bool) -> str:
             value = evaluate(inner, resolve, depth) if is_known else None
             parts.append(value if isinstance(value, str) else _placeholder(inner))
             size += len(parts[-1])
-            if size > _MOST:
+            if size > _MAX_LENGTH:
                 return COMPUTED
             position = end
         elif match[0] in ("$${", "%%{"):

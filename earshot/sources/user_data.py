@@ -26,7 +26,7 @@ from earshot.yaml_reading.document import read_cloud_config
 PLACE = "computed-{}.invalid"
 """Placeholder for a host that an instance computes."""
 _PLACE = re.compile(r"computed-\d+\.invalid", re.ASCII)
-_MOST = 1 << 20
+_MAX_LENGTH = 1 << 20
 """Maximum size in bytes after unpacking; user data are limited to 16 KiB before."""
 _LAYERS = 8
 """Maximum nesting of archives and templates."""
@@ -177,7 +177,7 @@ def _user_data_file(file: _File) -> UserDataFile:
 
 def _files(text: str, layers: int) -> Iterator[_File]:
     head = text.lstrip()[:64].lower()
-    if layers == 0 or len(text) > _MOST:
+    if layers == 0 or len(text) > _MAX_LENGTH:
         return
     if head.startswith(_MIME):
         for part in _parts(text.lstrip()):
@@ -231,7 +231,7 @@ def _unpacked(data: bytes) -> bytes:
     if data[:2] != b"\x1f\x8b":
         return data
     with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
-        return packed.read(_MOST)
+        return packed.read(_MAX_LENGTH)
 
 
 def _script(text: str) -> Iterator[_File]:

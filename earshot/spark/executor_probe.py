@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 RESOLV_CONF = "/etc/resolv.conf"
-LONGEST_ID = 255
+MAX_ID_LENGTH = 255
 """The maximum length (bytes) of a cluster id. Kafka's own ids have 22."""
 Address = tuple[str, int, str, int, bool]
 """(listener, broker id, host, port, is PLAINTEXT). Only PLAINTEXT listeners are asked for their
@@ -102,7 +102,7 @@ def cluster_id(connection: socket.socket, end: float) -> str:
         offset = 8
         for _ in range(brokers):
             offset = text_end(text_end(offset + 4) + 4)  # id, host; port, rack
-        return answer[offset + 2 : min(text_end(offset), offset + 2 + LONGEST_ID)].decode()
+        return answer[offset + 2 : min(text_end(offset), offset + 2 + MAX_ID_LENGTH)].decode()
     except (OSError, ValueError, struct.error):
         return ""
 

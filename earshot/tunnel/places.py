@@ -15,7 +15,7 @@ from earshot.names.kinds import ip_of
 from earshot.tunnel.rewriting import RewriteError
 
 LOOPBACK: Final = "127.0.0.1"
-MOST_BROKERS: Final = 2000
+MAX_BROKERS: Final = 2000
 """The maximum number of brokers' addresses, each of which needs a listening socket."""
 BACKLOG: Final = 128
 HOSTS: Final = Path("/etc/hosts")
@@ -30,7 +30,7 @@ class Ports:
 
     first: int
     on_listening: OnListening
-    most: int = MOST_BROKERS
+    most: int = MAX_BROKERS
     """The maximum number of addresses, lower if this process may open few files."""
     local_addresses: dict[Address, Address] = field(default_factory=dict)
 

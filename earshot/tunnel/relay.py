@@ -21,10 +21,10 @@ from earshot.tunnel.rewriting import (
 )
 from earshot.tunnel.via import Stream, Via, ViaError
 
-MOST_BYTES: Final = 2**26
+MAX_BYTES: Final = 2**26
 """The maximum size of an answer that is read as a whole: 10 times the metadata of 100,000
 partitions."""
-MOST_PENDING: Final = 1000
+MAX_PENDING: Final = 1000
 """The maximum number of unanswered requests of a client whose answers are rewritten."""
 CHUNK: Final = 2**18
 ANSWER_SECONDS: Final = 10.0
@@ -191,8 +191,8 @@ async def _relay_requests(
         if version < OLDEST.get(key, version):
             raise RewriteError("the client logs in as before Kafka 1.0")
         if key in REWRITTEN:
-            if len(pending) >= MOST_PENDING:
-                raise RewriteError(f"the client waits for more than {MOST_PENDING} answers")
+            if len(pending) >= MAX_PENDING:
+                raise RewriteError(f"the client waits for more than {MAX_PENDING} answers")
             # a broker answers an unknown version of ApiVersions in version 0
             supported_version = min(version, NEWEST[key])
             pending[int.from_bytes(start[8:12], "big")] = (key, supported_version)
@@ -216,7 +216,7 @@ async def _relay_answers(
             if not await _copy_rest(reader, writer, size - 4):
                 return
             continue
-        if size > MOST_BYTES:
+        if size > MAX_BYTES:
             raise RewriteError(f"the broker sent an answer of {size:,} bytes")
         try:
             frame = start[4:] + await reader.readexactly(size - 4)

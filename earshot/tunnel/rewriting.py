@@ -50,11 +50,11 @@ FLEXIBLE_FROM: Final[Mapping[int, int]] = {
 }
 """The first version whose texts and lists are compact, and that has tagged fields (KIP-482)."""
 
-MOST_FIELDS: Final = 200_000
+MAX_FIELDS: Final = 200_000
 """The maximum number of fields read of an answer: 10 times those of 2,000 brokers."""
 
 _UNSUPPORTED_VERSION: Final = 35
-_LONGEST_VARINT: Final = 5
+_MAX_VARINT: Final = 5
 
 Local = Callable[[Address], Address]
 """Returns the local address for a broker's address."""
@@ -174,8 +174,8 @@ class _Answer:
     def skip(self, size: int) -> None:
         self.position += size
         self._fields += 1
-        if self._fields > MOST_FIELDS:
-            raise RewriteError(f"the broker sent an answer of more than {MOST_FIELDS:,} fields")
+        if self._fields > MAX_FIELDS:
+            raise RewriteError(f"the broker sent an answer of more than {MAX_FIELDS:,} fields")
         if size < 0 or self.position > len(self._content):
             raise RewriteError(f"it ends after {len(self._content):,} bytes, in a field")
 
@@ -235,7 +235,7 @@ class _Answer:
 
     def _varint(self) -> int:
         value = 0
-        for position in range(_LONGEST_VARINT):
+        for position in range(_MAX_VARINT):
             byte = self.number(1) & 0xFF
             value |= (byte & 0x7F) << 7 * position
             if byte < 0x80:

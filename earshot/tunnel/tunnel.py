@@ -16,7 +16,7 @@ from earshot.files.open_files import raise_limit
 from earshot.listeners.address import Address
 from earshot.tunnel.places import (
     LOOPBACK,
-    MOST_BROKERS,
+    MAX_BROKERS,
     Ports,
     bound,
     loopback_addresses,
@@ -25,7 +25,7 @@ from earshot.tunnel.places import (
 from earshot.tunnel.relay import RelayError, connection_failure, relay_rewriting, relay_unchanged
 from earshot.tunnel.via import BUFFER, Via
 
-MOST_CONNECTIONS: Final = 500
+MAX_CONNECTIONS: Final = 500
 """The maximum number of open connections. With ssh and kubectl each is a process."""
 FILES_OF_CONNECTION: Final = 6
 """The files that one connection needs: its socket, and the pipes of its command."""
@@ -67,14 +67,14 @@ class Tunnel:
     _noted: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        needed = SPARE_FILES + MOST_BROKERS + MOST_CONNECTIONS * FILES_OF_CONNECTION
+        needed = SPARE_FILES + MAX_BROKERS + MAX_CONNECTIONS * FILES_OF_CONNECTION
         self._files = raise_limit(needed)
         # clients may connect before all brokers have answered
         self._bootstrap_order = list(dict.fromkeys(self.brokers))
 
     async def with_ports(self, first_port: int) -> None:
         """Listens at a port of 127.0.0.1 for each broker, and rewrites answers."""
-        self._ports = Ports(first_port, self._serve, min(MOST_BROKERS, self._files // 2))
+        self._ports = Ports(first_port, self._serve, min(MAX_BROKERS, self._files // 2))
         local_address = Address(LOOPBACK, first_port)
         self._serve(bound(local_address), None)
         for broker in self.brokers:
@@ -169,10 +169,10 @@ class Tunnel:
                 )
 
     def _is_full(self) -> bool:
-        """True if another connection would exceed `MOST_CONNECTIONS` or the limit of open files."""
+        """True if another connection would exceed `MAX_CONNECTIONS` or the limit of open files."""
         number = len(self._connections)
         files = SPARE_FILES + len(self.routes) + (number + 1) * FILES_OF_CONNECTION
-        return number >= MOST_CONNECTIONS or files > self._files
+        return number >= MAX_CONNECTIONS or files > self._files
 
     def _say(self, text: str) -> None:
         """Passes ``text`` to `note` once: clients retry again and again."""

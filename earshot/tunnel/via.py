@@ -37,9 +37,9 @@ _END_INTERVAL: Final = 0.01
 REASON_SECONDS: Final = 0.5
 """Time limit for the line in which a login's process tells why a connection was refused."""
 BUFFER: Final = 2**20
-MOST_LINES: Final = 5
+MAX_LINES: Final = 5
 """The number of lines kept of a command's standard error."""
-MOST_REASONS: Final = 50
+MAX_REASONS: Final = 50
 FORMS: Final = "ssh://[USER@]HOST[:PORT], kubectl:NAMESPACE/POD or ssm:INSTANCE"
 
 _POD: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,252}/[a-z0-9][a-z0-9.-]{0,252}", re.ASCII)
@@ -77,7 +77,7 @@ class Stream:
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
     process: Process | None = None
-    complaints: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_LINES))
+    complaints: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_LINES))
     """The last lines that the command wrote to its standard error."""
     explained: Callable[[str], Awaitable[str]] = _unexplained
     """The reason behind a complaint of that command."""
@@ -155,7 +155,7 @@ class SshVia(_Commands):
         self._ssh = _program_path("ssh", text, "apt-get install openssh-client")
         self._options: list[str] = []
         self._login: Process | None = None
-        self._reasons: deque[tuple[float, str]] = deque(maxlen=MOST_REASONS)
+        self._reasons: deque[tuple[float, str]] = deque(maxlen=MAX_REASONS)
         """The failures of connections: the time (s, monotonic clock) and the reason."""
 
     async def start(self, folder: Path) -> None:
@@ -167,7 +167,7 @@ class SshVia(_Commands):
             self._ssh, "-M", "-N", "-T", "-S", control, *alive, *self._destination,
             stdout=DEVNULL, stderr=PIPE,
         )  # fmt: skip
-        complaints = deque[str](maxlen=MOST_LINES)
+        complaints = deque[str](maxlen=MAX_LINES)
 
         def on_line(line: str) -> None:
             complaints.append(line)
@@ -263,7 +263,7 @@ class SsmVia(Via):
             "--document-name", _SESSION, "--parameters", parameters,
             stdin=DEVNULL, stdout=PIPE, stderr=PIPE, start_new_session=True,
         )  # fmt: skip
-        complaints = deque[str](maxlen=MOST_LINES)
+        complaints = deque[str](maxlen=MAX_LINES)
         _start(_listen(process, complaints.append))
         assert process.stdout is not None
         try:

@@ -38,7 +38,7 @@ FAST: Final[Mapping[str, object]] = {
 """Settings for a quick answer and early retries: librdkafka's defaults suit daemons. By default a
 producer would also create a missing topic."""
 
-LONGEST_TEXT: Final = 500
+MAX_TEXT: Final = 500
 """The maximum length (characters) of an error, which may contain text from a peer."""
 _RENAMED: Final = {
     "ssl.truststore.location": ("ssl.ca.location",),
@@ -333,8 +333,8 @@ def failure_of(error: BaseException | KafkaError) -> Failure:
     if isinstance(error, KafkaException) and error.args and isinstance(error.args[0], KafkaError):
         error = error.args[0]
     if not isinstance(error, KafkaError):
-        return Failure("client", clipped(str(error), LONGEST_TEXT))
-    code, text = error.code(), clipped(_ELAPSED.sub("", error.str()), LONGEST_TEXT)
+        return Failure("client", clipped(str(error), MAX_TEXT))
+    code, text = error.code(), clipped(_ELAPSED.sub("", error.str()), MAX_TEXT)
     lowered = text.lower()
     word = _ERROR_WORDS.get(code) or error.name().lower().strip("_").replace("_", "-")
     if refuses_certificate(text):

@@ -14,7 +14,7 @@ from earshot.validation.wire import METADATA, Answer, Exchange, ExchangeError
 
 METADATA_TOPIC: Final = "__cluster_metadata"
 DESCRIBE_QUORUM: Final = 55
-MOST_STATE_BYTES: Final = 64 << 20
+MAX_STATE_BYTES: Final = 64 << 20
 """The maximum size of an answer: metadata of a million partitions is shorter."""
 CAUGHT_UP_MS: Final = 3000
 """The allowed lag of a voter: the leader appends a record every half second."""
@@ -73,7 +73,7 @@ class Quorum:
 
 
 def cluster_state(exchange: Exchange) -> ClusterState:
-    """The cluster's state in the peer's metadata. ``exchange`` must allow `MOST_STATE_BYTES`.
+    """The cluster's state in the peer's metadata. ``exchange`` must allow `MAX_STATE_BYTES`.
     Raises ExchangeError."""
     answer = exchange.request(METADATA, 2, struct.pack(">i", -1))
     brokers = tuple(_broker(answer) for _ in range(answer.count(12)))

@@ -18,11 +18,11 @@ from earshot.listeners.problems import describe, refuse, repeated, shown
 from earshot.listeners.terms import CLIENT_SCOPES, Protocol, Scope
 from earshot.placement_registry import PLACEMENTS
 
-MOST_LISTENERS = 100
+MAX_LISTENERS = 100
 """The maximum number of listeners: each needs a client with a thread per broker."""
 GIVEN = "given"
 """The placement of brokers that another program makes."""
-MOST_PLACES = 20_000
+MAX_PLACES = 20_000
 """The maximum number of addresses: five listeners of four thousand brokers."""
 
 
@@ -80,16 +80,14 @@ class Contract(Frozen):
     inter_broker: ListenerName | None = None
     """The name of the inter-broker listener; None if the contract is made from a cluster's answers,
     which do not contain it."""
-    listeners: tuple[ContractListener, ...] = Field(min_length=1, max_length=MOST_LISTENERS)
-    brokers: tuple[ContractBroker, ...] = Field(min_length=1, max_length=MOST_PLACES)
+    listeners: tuple[ContractListener, ...] = Field(min_length=1, max_length=MAX_LISTENERS)
+    brokers: tuple[ContractBroker, ...] = Field(min_length=1, max_length=MAX_PLACES)
 
     @model_validator(mode="after")
     def _agrees_with_itself(self) -> Contract:
         address_count = sum(len(broker.advertised) for broker in self.brokers)
-        if address_count > MOST_PLACES:
-            refuse(
-                [f"brokers: found {address_count:,} addresses; allowed: {MOST_PLACES:,} at most"]
-            )
+        if address_count > MAX_PLACES:
+            refuse([f"brokers: found {address_count:,} addresses; allowed: {MAX_PLACES:,} at most"])
         names, ids = (
             [listener.name for listener in self.listeners],
             [broker.id for broker in self.brokers],

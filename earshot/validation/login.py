@@ -26,7 +26,7 @@ _HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 _ITERATIONS: Final = range(4096, 100_001)
 """The allowed SCRAM iterations. Kafka's clients refuse fewer, and its brokers use at most 16,384; a
 million take a second of CPU."""
-_LONGEST_TEXT: Final = 200
+_MAX_TEXT: Final = 200
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Login:
         if error == ILLEGAL_SASL_STATE:
             raise ExchangeError("no-login", "the listener does not use SASL")
         if error == UNSUPPORTED_MECHANISM:
-            names = clipped(", ".join(enabled_mechanisms), _LONGEST_TEXT) or "none"
+            names = clipped(", ".join(enabled_mechanisms), _MAX_TEXT) or "none"
             text = f"{self.mechanism} is not enabled; supported mechanisms: {names}"
             raise ExchangeError("mechanism", text)
         if error:
@@ -98,7 +98,7 @@ def _send(exchange: Exchange, data: bytes) -> bytes:
     answer = exchange.request(SASL_AUTHENTICATE, 0, body)
     error, text = answer.number(2), answer.text()
     if error:
-        message = clipped(text, _LONGEST_TEXT) or f"error {error}"
+        message = clipped(text, _MAX_TEXT) or f"error {error}"
         raise ExchangeError("authentication", f"SASL authentication error: {message}")
     return answer.data(4)
 

@@ -31,7 +31,7 @@ NO_TOPIC: Final = "__earshot-nothing"
 NO_CLUSTER_ID: Final = ""
 FIRST_PATIENCE: Final = 0.25
 """Time-out (s) of the first metadata request; it doubles after each failure."""
-MOST_BROKERS_SHOWN: Final = 10
+MAX_BROKERS_SHOWN: Final = 10
 """The maximum number of an answer's brokers in a message."""
 DECISIVE: Final = frozenset({"authentication", "no-login", "tls", "protocol"})
 """Errors that are not retried."""
@@ -52,7 +52,7 @@ class MetadataAnswer:
     def brokers_text(self) -> str:
         """`1 at host:9092, 2 at host:9093`, shortened for many brokers."""
         texts = [f"{id} at {address}" for id, address in sorted(self.brokers.items())]
-        return shortened(texts) if len(texts) > MOST_BROKERS_SHOWN else ", ".join(texts)
+        return shortened(texts) if len(texts) > MAX_BROKERS_SHOWN else ", ".join(texts)
 
     def brokers_at_same_address(self, broker: int) -> tuple[int, ...]:
         """Other brokers at the same host:port as ``broker``: clients reach only one of them."""

@@ -16,13 +16,13 @@ from earshot.listeners.problems import shown
 from earshot.listeners.terms import Scope
 from earshot.validation.terms import Stage, Verdict
 
-MOST_CELLS = 50_000
+MAX_CELLS = 50_000
 """The maximum number of cells: five listeners of a thousand brokers, from ten vantages."""
-MOST_TEXT = 4000
-MOST_NAME = 300
-Text = Annotated[str, AfterValidator(lambda text: clipped(text, MOST_TEXT))]
+MAX_TEXT = 4000
+MAX_NAME = 300
+Text = Annotated[str, AfterValidator(lambda text: clipped(text, MAX_TEXT))]
 """A sentence, shortened if it is long: it may contain text from a peer."""
-Name = Annotated[str, AfterValidator(lambda text: clipped(text, MOST_NAME))]
+Name = Annotated[str, AfterValidator(lambda text: clipped(text, MAX_NAME))]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 """A number that JSON has: neither infinite nor NaN."""
 
@@ -42,7 +42,7 @@ def _read_observed(value: object) -> Address:
         return value
     if not isinstance(value, str):
         raise ValueError(f"found {shown(value)}; allowed: host:port or [ipv6]:port")
-    if len(value) > MOST_NAME:
+    if len(value) > MAX_NAME:
         raise ValueError(f"found an address of {len(value):,} characters")
     try:
         return read_address(value)
@@ -120,7 +120,7 @@ class Vantage(Frozen):
     """The machine's host name."""
     resolvers: Annotated[tuple[Name, ...], FailFast()] = Field(default=(), max_length=1000)
     reached: Annotated[tuple[ReachedAddress, ...], FailFast()] = Field(
-        default=(), max_length=MOST_CELLS
+        default=(), max_length=MAX_CELLS
     )
     verdict: Verdict = Verdict.PASS
     reason: Text = ""
@@ -183,12 +183,12 @@ class Report(Frozen):
     kafka_version: Name = ""
     started: Annotated[datetime, AfterValidator(_check_moment)]
     seconds: Number
-    cells: tuple[Cell, ...] = Field(max_length=MOST_CELLS)
+    cells: tuple[Cell, ...] = Field(max_length=MAX_CELLS)
     vantages: tuple[Vantage, ...] = Field(default=(), max_length=1000)
-    delivery: tuple[Delivery, ...] = Field(default=(), max_length=MOST_CELLS)
-    replication: tuple[Replication, ...] = Field(default=(), max_length=MOST_CELLS)
+    delivery: tuple[Delivery, ...] = Field(default=(), max_length=MAX_CELLS)
+    replication: tuple[Replication, ...] = Field(default=(), max_length=MAX_CELLS)
     """A result per pair of brokers. Empty for a single broker, and for the doctor."""
-    incarnations: dict[Name, Name] = Field(default_factory=dict, max_length=MOST_CELLS)
+    incarnations: dict[Name, Name] = Field(default_factory=dict, max_length=MAX_CELLS)
     notes: tuple[Text, ...] = Field(default=(), max_length=1000)
 
     @property

@@ -21,12 +21,12 @@ from earshot.listeners.listed import clipped
 from earshot.validation.deadline import Deadline
 from earshot.validation.failure import Failure, refuses_certificate
 
-MOST_BYTES: Final = 2**22
+MAX_BYTES: Final = 2**22
 """The maximum size of an answer: 40 times the metadata of a thousand brokers."""
-MOST_BROKERS: Final = 2000
+MAX_BROKERS: Final = 2000
 """The maximum number of brokers in an answer: each needs a connection, and a thread per librdkafka
 client."""
-LONGEST_HOST: Final = 255
+MAX_HOST: Final = 255
 """The maximum length of a host. A longer text is not a name, and is shortened."""
 
 FETCH: Final = 1
@@ -76,7 +76,7 @@ class Connection(Protocol):
 class Exchange:
     """Requests and answers on one connection, all of them before ``end``."""
 
-    def __init__(self, connection: Connection, end: Deadline, max_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, connection: Connection, end: Deadline, max_bytes: int = MAX_BYTES) -> None:
         """``max_bytes`` limits the size of one answer."""
         self._connection = connection
         self._end, self._max_bytes = end, max_bytes
@@ -241,7 +241,7 @@ def _malformed(observed: str) -> ExchangeError:
 def metadata(exchange: Exchange) -> tuple[str, dict[int, Address]]:
     """The peer's cluster id and the advertised address of each broker, without topics.
 
-    Raises ExchangeError, with the error `too-many` beyond `MOST_BROKERS`.
+    Raises ExchangeError, with the error `too-many` beyond `MAX_BROKERS`.
     """
     cluster, brokers = _read_brokers(
         exchange.request(METADATA, 2, struct.pack(">i", 0)).unread_bytes
@@ -253,8 +253,8 @@ def metadata(exchange: Exchange) -> tuple[str, dict[int, Address]]:
 def _read_brokers(content: bytes) -> tuple[str, dict[int, Address]]:
     answer = Answer(content)
     count = answer.count(12)
-    if count > MOST_BROKERS:
-        text = f"it lists {count:,} brokers, and earshot asks at most {MOST_BROKERS:,}"
+    if count > MAX_BROKERS:
+        text = f"it lists {count:,} brokers, and earshot asks at most {MAX_BROKERS:,}"
         raise ExchangeError("too-many", f"{text}: none of them was asked")
     brokers: dict[int, Address] = {}
     for _ in range(count):
@@ -269,7 +269,7 @@ def _read_brokers(content: bytes) -> tuple[str, dict[int, Address]]:
 
 
 def _shortened_text(text: str) -> str:
-    return text if len(text) <= LONGEST_HOST else clipped(text, 60)
+    return text if len(text) <= MAX_HOST else clipped(text, 60)
 
 
 def answering_broker(exchange: Exchange, broker: int) -> int | None:

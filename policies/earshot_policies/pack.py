@@ -24,7 +24,7 @@ from pulumi_policy import (
 )
 
 from earshot.json_object import JsonObject
-from earshot.listeners.listed import SHOWN, several
+from earshot.listeners.listed import MAX_SHOWN, several
 from earshot.names.policy import read_policy
 from earshot.rules.evaluate import RULES
 from earshot.rules.grouped import grouped
@@ -253,9 +253,9 @@ def _at(evaluations: Evaluations, places: Iterable[tuple[str, Finding]]) -> str:
         ", ".join(filter(None, (urn, evaluations.place(urn, finding)))) for urn, finding in places
     ]
     unique_texts = list(dict.fromkeys(texts))
-    lines = [f"  at: {text}" for text in unique_texts[:SHOWN]]
-    if len(unique_texts) > SHOWN:
-        lines.append(f"  at: {len(unique_texts) - SHOWN} more")
+    lines = [f"  at: {text}" for text in unique_texts[:MAX_SHOWN]]
+    if len(unique_texts) > MAX_SHOWN:
+        lines.append(f"  at: {len(unique_texts) - MAX_SHOWN} more")
     return "".join(f"\n{line}" for line in lines)
 
 

@@ -451,7 +451,7 @@ def test_of_a_large_file_so_many_lines_are_tried(
     third, fourth = (SECOND.replace("r2", f"r{id}").replace("a2", f"a{id}") for id in (3, 4))
     all_services = services(compose(TWO, third, fourth))
     findings = tuple(replace(item, lines=()) for item in mistakes(all_services))
-    monkeypatch.setattr(remedies, "MOST_SERVICES", most)
+    monkeypatch.setattr(remedies, "MAX_SERVICES", most)
     found = with_lines(all_services, findings, trials := Trials())
     assert trials.sizes == [4] * min(most // 4, 3)
     assert [bool(item.lines) for item in found] == [i < most // 4 for i in range(3)]
@@ -515,7 +515,7 @@ def test_of_one_finding_no_more_lines_are_tried_than_are_left(
     all_services = services(compose(FIRST.replace("9092:9092", "9094:9092")))
     (finding,) = (replace(item, lines=()) for item in mistakes(all_services))
     trials = Trials(finding)
-    monkeypatch.setattr(remedies, "MOST_SERVICES", most)
+    monkeypatch.setattr(remedies, "MAX_SERVICES", most)
     assert with_lines(all_services, (finding, finding), trials) == (finding, finding)
     assert len(trials.sizes) == min(most, 3), "three for each, and the same"
 

@@ -35,7 +35,7 @@ def test_the_exit_code_is_the_verdict(
 def test_reports_of_hostile_size_are_one_error(
     project: Project, monkeypatch: pytest.MonkeyPatch, earshot: Earshot
 ) -> None:
-    monkeypatch.setattr("earshot.cli.report.MOST_CELLS", 10)
+    monkeypatch.setattr("earshot.cli.report.MAX_CELLS", 10)
     file = save(project, PASSED)
     assert "have 12 cells" in earshot.refusal(f"report {file} {file}")
     text = '{"kind": "doctor", "run": "r", "cluster": "c", "started": 0, "seconds": 0, '

@@ -69,7 +69,7 @@ def test_the_broker_that_answers_is_asked_for_on_fresh_connections() -> None:
     assert first.connections == 0
 
 
-@pytest.mark.parametrize("count", [2, asking.MOST_COMPARED + 1])
+@pytest.mark.parametrize("count", [2, asking.MAX_COMPARED + 1])
 def test_a_large_cluster_lists_its_brokers_once(count: int) -> None:
     advertised = {id: Address("127.0.0.1", id) for id in range(1, count + 1)}
     with listening(kafka(broker(1, advertised))) as peer:

@@ -1,9 +1,9 @@
 """A report as far as it has come, and the threads that a run may have."""
 
-from earshot.doctor.draft import CLIENTS_AT_MOST, OWN_THREADS, Draft
+from earshot.doctor.draft import MAX_CLIENTS, OWN_THREADS, Draft
 from earshot.doctor.targets import targets_of
 from earshot.validation.terms import Verdict
-from earshot.validation.wire import MOST_BROKERS
+from earshot.validation.wire import MAX_BROKERS
 from tests.doubles.answers import contract
 from tests.report import samples
 
@@ -30,4 +30,4 @@ def test_a_small_cluster_may_have_few_threads_and_a_large_one_many() -> None:
     """An honest one of a thousand brokers needs a thousand per client of librdkafka."""
     assert 0 < Draft(targets=targets_of(TWO), brokers=3).most_threads - OWN_THREADS < 100
     assert Draft(targets=targets_of(TWO), brokers=1000).most_threads >= 8 * 1000
-    assert Draft().most_threads <= OWN_THREADS + CLIENTS_AT_MOST * (MOST_BROKERS + 3)
+    assert Draft().most_threads <= OWN_THREADS + MAX_CLIENTS * (MAX_BROKERS + 3)

@@ -81,7 +81,7 @@ def test_a_lookup_that_the_deadline_cut_short_proves_nothing() -> None:
 
 def test_lookups_are_bounded_and_end_together(monkeypatch: pytest.MonkeyPatch) -> None:
     lookups: list[tuple[ReachableAddress, Deadline]] = []
-    monkeypatch.setattr(group_lookup, "MOST_LOOKUPS", 2)
+    monkeypatch.setattr(group_lookup, "MAX_LOOKUPS", 2)
 
     def failed_lookup(peer: ReachableAddress, end: Deadline) -> str:
         lookups.append((peer, end))

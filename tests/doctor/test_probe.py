@@ -19,7 +19,7 @@ import pytest
 from earshot.certificates.authority import Subject, issue, new_authority
 from earshot.doctor import probe
 from earshot.doctor.probe import (
-    MOST_ATTEMPTS,
+    MAX_ATTEMPTS,
     Contact,
     Handshake,
     reach,
@@ -339,5 +339,5 @@ def test_no_password_of_a_key_is_asked_for(certificate: Path, tmp_path: Path) ->
 def test_of_a_name_with_thousands_of_addresses_few_are_tried() -> None:
     addresses = [f"127.0.{n // 250}.{n % 250 + 1}" for n in range(4000)]
     with closed_port() as (_, port):
-        assert len(connected_to(port, *addresses, limit=1.0).attempts) == MOST_ATTEMPTS
+        assert len(connected_to(port, *addresses, limit=1.0).attempts) == MAX_ATTEMPTS
         assert len(connected_to(port, *addresses, limit=1.0, end=Deadline(0)).attempts) == 1

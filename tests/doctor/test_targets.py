@@ -99,7 +99,7 @@ def test_a_contracts_broker_that_another_does_not_list_is_disputed() -> None:
 
 
 def test_no_more_brokers_are_examined_than_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("earshot.doctor.doctor.MOST_UNEXPECTED", 2)
+    monkeypatch.setattr("earshot.doctor.doctor.MAX_UNEXPECTED", 2)
     report, _ = examined({id: [(1, id, id + 1) if id < 8 else (1, id)] for id in range(1, 9)})
     assert set(outcome(report)) == {1, 2, 3, 4}
     assert report.exit_code == 1
@@ -122,5 +122,5 @@ def added(own: list[str]) -> list[int]:
 def test_which_answers_add_brokers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert added(["a:1", "a:2", "a:3"]) == [3]
     assert added(["a:9", "a:2", "a:3"]) == [], "it is wrong about itself"
-    monkeypatch.setattr(targets, "MOST_UNEXPECTED", 3)
+    monkeypatch.setattr(targets, "MAX_UNEXPECTED", 3)
     assert len(added([f"a:{id}" for id in range(1, 50)])) == 3

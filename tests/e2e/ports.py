@@ -10,14 +10,14 @@ import random
 import socket
 
 FIRST, EACH = 20_000, 1_500
-MOST_WORKERS = 6
+MAX_WORKERS = 6
 """The number of ranges; the last one ends at 29,000."""
 
 
 def own_range() -> range:
     """The ports of this process: another one cannot take one before a broker's start."""
     worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
-    start = FIRST + EACH * (int(worker) % MOST_WORKERS)
+    start = FIRST + EACH * (int(worker) % MAX_WORKERS)
     return range(start, start + EACH)
 
 

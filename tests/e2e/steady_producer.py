@@ -22,7 +22,7 @@ REPLICAS = [[1, 2, 3], [2, 3, 1], [3, 1, 2]]
 PER_SECOND = 20
 """A rate at which records are on their way whenever a broker stops; more would slow brokers down.
 """
-MOST_RECORDS = 60_000
+MAX_RECORDS = 60_000
 PAYLOAD = 200
 """Bytes."""
 KNOWN_SECONDS = 30.0
@@ -101,7 +101,7 @@ class SteadyProducer(Background):
 
     def _run(self) -> None:
         turn = time.monotonic()
-        while not self.over.is_set() and self.sent < MOST_RECORDS:
+        while not self.over.is_set() and self.sent < MAX_RECORDS:
             self._send()
             # after a stop it continues at its rate, and does not catch up
             turn = max(turn + 1 / PER_SECOND, time.monotonic())

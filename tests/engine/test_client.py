@@ -61,7 +61,7 @@ def test_the_output_of_a_command_that_ends_at_once_is_not_lost() -> None:
 def test_the_output_of_a_command_has_limits(
     answer: Answer, error: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("earshot.engine.client.MOST_BYTES", 2**20)
+    monkeypatch.setattr("earshot.engine.client.MAX_BYTES", 2**20)
     monkeypatch.setattr("earshot.engine.connection.REQUEST_SECONDS", 0.5)
     with pytest.raises(OSError, match=error):
         executed(answer)
@@ -79,7 +79,7 @@ _FILE_HEAD = b"HTTP/1.1 200 OK\r\nX-Docker-Container-Path-Stat: e30=\r\n\r\n"
 def test_a_file_of_a_container_has_limits(
     answer: Answer, error: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("earshot.engine.client.MOST_BYTES", 2**20)
+    monkeypatch.setattr("earshot.engine.client.MAX_BYTES", 2**20)
     monkeypatch.setattr("earshot.engine.connection.REQUEST_SECONDS", 0.5)
     with client_of({ARCHIVE: answer}) as client, pytest.raises(OSError, match=error):
         b"".join(client.api.get_archive("x", "/file")[0])

@@ -146,7 +146,7 @@ def test_an_engine_is_asked_without_a_proxy(monkeypatch: pytest.MonkeyPatch) -> 
 def test_an_odd_answer_is_one_short_error(
     text: bytes, observed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("earshot.engine.client.MOST_BYTES", 2**20)
+    monkeypatch.setattr("earshot.engine.client.MAX_BYTES", 2**20)
     error = refusal_of(text)
     assert error.observed.startswith(observed)
     assert len(error.observed) < 1_100

@@ -30,8 +30,8 @@ from earshot.remote import container, leftovers
 from earshot.remote.archive import folder_archive
 from earshot.remote.container import (
     FOLDER,
-    MOST_LINE,
-    MOST_LINES,
+    MAX_LINE,
+    MAX_LINES,
     STOP_SECONDS,
     DockerHostSession,
 )
@@ -605,11 +605,11 @@ def printed_lines(*chunks: bytes) -> list[str]:
 
 def test_a_log_without_an_end_prints_some_lines_of_a_limited_length() -> None:
     lines = printed_lines(b"x" * 3000, b"x" * 3000, b"y\n")
-    assert [len(line) for line in lines] == [MOST_LINE, 1], "it does not wait for the line's end"
+    assert [len(line) for line in lines] == [MAX_LINE, 1], "it does not wait for the line's end"
     lines = printed_lines(b"line\n" * 700, b"line\n" * 700, b"last\n")
-    assert lines[MOST_LINES - 1 :] == [
+    assert lines[MAX_LINES - 1 :] == [
         "line",
-        f"more than {MOST_LINES} lines: the rest is not shown",
+        f"more than {MAX_LINES} lines: the rest is not shown",
     ]
 
 

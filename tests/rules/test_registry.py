@@ -12,7 +12,7 @@ from earshot.names.evidence import Evidence, EvidenceKind
 from earshot.names.lookup import Diagnosis, Lookup
 from earshot.rules.evaluate import RULES, evaluate, rules_at
 from earshot.rules.rule import (
-    MOST_TEXT,
+    MAX_TEXT,
     AppliedAt,
     Finding,
     FindingState,
@@ -71,7 +71,7 @@ def test_the_texts_of_a_finding_have_a_limit() -> None:
     long = "a" * 5_000_000
     finding = RULES[0].finding(f"has the host {long}", long, long)
     texts = (finding.observed, finding.expected, finding.remedy)
-    assert [len(text) for text in texts] == [MOST_TEXT] * 3
+    assert [len(text) for text in texts] == [MAX_TEXT] * 3
     assert finding.observed.endswith("... (5,000,013 characters)")
 
 

@@ -102,7 +102,7 @@ def test_a_name_with_many_silent_addresses_is_left_in_time(
         time.sleep(0.1)
         raise TimeoutError
 
-    monkeypatch.setattr(executor_probe.socket.socket, "connect", connect, raising=False)
+    monkeypatch.setattr(socket.socket, "connect", connect, raising=False)
     leading["kafka"] = [f"127.0.1.{number}" for number in range(1, 101)]
     (row,) = next(iter(prober([("INTERNAL", 1, "kafka", 9092, True)], 0.25)([])))["reached"]
     assert row["stage"] == "tcp" and 1 <= len(tried) <= 4

@@ -12,7 +12,7 @@ NAMES = ("INTERNAL", "REPL", "EXTERNAL", "PUBLIC", "ALPHA", "BETA")
 PORTS = (9092, 9192, 9292, 9392, 9492, 9592, 9692, 9792)
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 SCOPES = (["internal"], ["host"], ["internal", "host"])
-MOST_BROKERS = 7
+MAX_BROKERS = 7
 
 Document = dict[str, Any]
 
@@ -39,7 +39,7 @@ def cluster(chance: random.Random) -> Document:
     listeners[0]["scopes"] = ["internal"]
     if chance.random() < 0.3:
         chance.choice(listeners)["protocol"] = chance.choice(PROTOCOLS)
-    return {"brokers": chance.randint(1, MOST_BROKERS), "listeners": listeners}
+    return {"brokers": chance.randint(1, MAX_BROKERS), "listeners": listeners}
 
 
 def changed(old: Document, chance: random.Random) -> Document:
@@ -120,7 +120,7 @@ def _rescoped(new: Document, chance: random.Random) -> None:
 
 
 def _grown(new: Document, chance: random.Random) -> None:
-    new["brokers"] = chance.randint(1, MOST_BROKERS)
+    new["brokers"] = chance.randint(1, MAX_BROKERS)
 
 
 def _taken(document: Document, key: str) -> set[Any]:

@@ -8,7 +8,7 @@ import pytest
 
 from earshot.errors import EarshotError
 from earshot.listeners.address import Address
-from earshot.tunnel.places import MOST_BROKERS, Ports, bound, loopback_addresses, write_hosts
+from earshot.tunnel.places import MAX_BROKERS, Ports, bound, loopback_addresses, write_hosts
 from earshot.tunnel.rewriting import RewriteError
 from tests.e2e.ports import free_ports
 
@@ -31,7 +31,7 @@ def test_a_broker_keeps_its_port(ports: Ports) -> None:
 
 def test_a_cluster_that_lists_brokers_without_end_opens_no_more_ports(ports: Ports) -> None:
     ports.local_addresses = {
-        Address(f"kafka-{id}", 9092): Address("", 1) for id in range(MOST_BROKERS)
+        Address(f"kafka-{id}", 9092): Address("", 1) for id in range(MAX_BROKERS)
     }
     with pytest.raises(RewriteError, match="more than 2,000 addresses"):
         ports.local(Address("kafka-new", 9092))

@@ -80,7 +80,7 @@ def test_a_host_that_no_command_takes_ends_one_connection(tmp_path: Path) -> Non
 def test_strangers_that_come_before_brokers_have_answered_take_no_connection_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("earshot.tunnel.tunnel.MOST_CONNECTIONS", 5)
+    monkeypatch.setattr("earshot.tunnel.tunnel.MAX_CONNECTIONS", 5)
     notes: list[str] = []
 
     async def strangers(open_tunnel: Tunnel, port: int) -> None:

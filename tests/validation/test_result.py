@@ -6,7 +6,7 @@ import pytest
 
 from earshot.report import Format, render
 from earshot.report.json import read_report
-from earshot.validation.result import MOST_TEXT, Delivery, StageResult, combine
+from earshot.validation.result import MAX_TEXT, Delivery, StageResult, combine
 from earshot.validation.terms import Stage, Verdict
 from tests.report import samples
 
@@ -88,5 +88,5 @@ def test_a_report_without_replication_is_still_read() -> None:
 def test_a_text_of_a_peer_is_shortened_once() -> None:
     """A saved report reads as it was written."""
     stage = StageResult(stage=Stage.TCP, verdict=Verdict.FAIL, detail="x" * 30_000)
-    assert len(stage.detail) == MOST_TEXT and stage.detail.endswith("... (30,000 characters)")
+    assert len(stage.detail) == MAX_TEXT and stage.detail.endswith("... (30,000 characters)")
     assert StageResult.model_validate_json(stage.model_dump_json()) == stage

@@ -16,8 +16,8 @@ from earshot.listeners.address import Address
 from earshot.validation.client import Failure
 from earshot.validation.deadline import Deadline
 from earshot.validation.wire import (
-    MOST_BROKERS,
-    MOST_BYTES,
+    MAX_BROKERS,
+    MAX_BYTES,
     Answer,
     Exchange,
     ExchangeError,
@@ -78,14 +78,14 @@ def test_the_brokers_of_an_answer() -> None:
 
 
 def test_an_answer_of_a_thousand_brokers_is_taken() -> None:
-    listed = {id: Address(f"kafka-{id}.example.com", 9092) for id in range(MOST_BROKERS)}
+    listed = {id: Address(f"kafka-{id}.example.com", 9092) for id in range(MAX_BROKERS)}
     with exchange_with(answers(reply(doubles.metadata(listed)))) as exchange:
         assert metadata(exchange)[1] == listed
 
 
 def drip(connection: socket.socket, peer: doubles.Peer, number: int) -> None:
     """A byte now and then, of an answer that never ends."""
-    connection.sendall(struct.pack(">i", MOST_BYTES))
+    connection.sendall(struct.pack(">i", MAX_BYTES))
     while True:
         time.sleep(0.02)
         connection.sendall(b"\0")

@@ -10,7 +10,7 @@ from earshot_pulumi.aws.credentials import Read
 
 POLL = 2.0
 """Seconds between two reads."""
-MOST_SECONDS = 4 * CLIENTS_SECONDS
+MAX_SECONDS = 4 * CLIENTS_SECONDS
 """Seconds to wait for new reports. A node without one by then does not report."""
 _NOT_COUNTED = "clients are counted from the step on that marks a listener as leaving"
 
@@ -23,7 +23,7 @@ def problems(
     may_be_removed: bool = False,
     progress: Callable[[str], None] = lambda _: None,
     poll: float = POLL,
-    seconds: float = MOST_SECONDS,
+    seconds: float = MAX_SECONDS,
 ) -> Iterator[str]:
     """Why the listeners ``names`` must not be removed yet.
 

@@ -18,7 +18,7 @@ VOTERS: Final = "earshot:voters"
 CLUSTER: Final = "earshot:cluster-id"
 """Earlier releases set none: they derived the id from the stack's name."""
 
-SHOWN: Final = 9
+MAX_SHOWN: Final = 9
 """Maximum number of volumes in one warning."""
 
 
@@ -69,14 +69,14 @@ def idle(
     ids = sorted(set(_of_stack(stack, "available", parent)) - {*spec.volumes.values(), *own})
     if not ids:
         return ""
-    tag_maps = [_volume(id, parent).tags or {} for id in ids[:SHOWN]]
+    tag_maps = [_volume(id, parent).tags or {} for id in ids[:MAX_SHOWN]]
     first_id = _id_of(tag_maps[0])
     key = f" and `cluster_id: {first_id}`" if first_id != cluster_id else ""
     nodes = [
         f"{volume_tags.get(NODE, '?')}: {id}"
         for id, volume_tags in zip(ids, tag_maps, strict=False)
     ]
-    more_text = f" and {len(ids) - SHOWN} more" if len(ids) > SHOWN else ""
+    more_text = f" and {len(ids) - MAX_SHOWN} more" if len(ids) > MAX_SHOWN else ""
     return (
         f"volumes of stack {stack} are not attached, by node: {', '.join(nodes)}{more_text}. If an "
         f"earlier stack has kept them, set `volumes: {{{nodes[0]}}}`{key} to use the first one"

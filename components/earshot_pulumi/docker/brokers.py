@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 OFF = ("init", "privileged", "publish_all_ports", "read_only", "rm", "stdin_open", "tty", "wait")
 LOGS = {"max-size": "50m", "max-file": "3"}
-MOST_TELLERS = 10
+MAX_ASKED_BROKERS = 10
 """Maximum number of brokers that are asked about one node. With all brokers, the inputs would grow
 with the square of the nodes."""
 
@@ -318,7 +318,9 @@ class DockerBrokers(Brokers):
                 "voters": [write(addresses[node.id]) for node in self.plan.controllers],
                 "tellers": [
                     write(broker)
-                    for broker in (askable_brokers if whole else askable_brokers[:MOST_TELLERS])
+                    for broker in (
+                        askable_brokers if whole else askable_brokers[:MAX_ASKED_BROKERS]
+                    )
                 ],
                 "incarnations": dict(self.incarnations) if whole else {},
                 "cluster_id": self.cluster_id,

@@ -23,7 +23,7 @@ from earshot.listeners.model import Listener
 from earshot.listeners.security import VALIDATOR
 from earshot.listeners.terms import Mechanism, Protocol
 from earshot.validation import cluster_state
-from earshot.validation.cluster_state import MOST_STATE_BYTES, ClusterState, Quorum
+from earshot.validation.cluster_state import MAX_STATE_BYTES, ClusterState, Quorum
 from earshot.validation.deadline import Deadline
 from earshot.validation.login import Login
 from earshot.validation.wire import Exchange, ExchangeError
@@ -36,7 +36,7 @@ from earshot_pulumi.docker.engine_connection import (
     first_line,
 )
 
-MOST_FILE_BYTES: Final = 4 << 20
+MAX_FILE_BYTES: Final = 4 << 20
 """Maximum size of the tar archive in which an engine sends a PEM file."""
 _LOCATIONS: Final = ("KAFKA_SSL_TRUSTSTORE_LOCATION", "KAFKA_SSL_KEYSTORE_LOCATION")
 _MARK: Final = b"ears"
@@ -161,7 +161,7 @@ def opened(
             if keys and context
             else engine_connection
         )
-        yield Exchange(connection, Deadline(SECONDS), MOST_STATE_BYTES)
+        yield Exchange(connection, Deadline(SECONDS), MAX_STATE_BYTES)
 
 
 def state(client: docker.DockerClient, container: str, listener: InnerListener) -> ClusterState:
@@ -223,8 +223,8 @@ def text_in(client: docker.DockerClient, container: str, path: str) -> str:
     chunks, archive_bytes = client.api.get_archive(container, path)[0], bytearray()
     for chunk in chunks:
         archive_bytes += chunk
-        if len(archive_bytes) > MOST_FILE_BYTES:
-            raise ValueError(f"{path} is not a PEM file: it has more than {MOST_FILE_BYTES} bytes")
+        if len(archive_bytes) > MAX_FILE_BYTES:
+            raise ValueError(f"{path} is not a PEM file: it has more than {MAX_FILE_BYTES} bytes")
     with tarfile.open(fileobj=io.BytesIO(archive_bytes)) as archive:
         content = archive.extractfile(archive.getmembers()[0])
         if content is None:

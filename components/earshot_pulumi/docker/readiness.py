@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from earshot.engine.connection import MOST_SHOWN, DockerObject, root_cause
+from earshot.engine.connection import MAX_SHOWN, DockerObject, root_cause
 from earshot.engine.failures import FAILURES
 from earshot.errors import EarshotError
 from earshot.jvm.broker_log import cause_of_end, without_frames
@@ -237,7 +237,7 @@ class ContainerDriver(ListeningNode):
         log = log_of(self._engines, address, self._id, since, until)
         last_lines = _last_lines(log)
         if cause := cause_of_end(log) if since or until else "":
-            cause = clipped(cause, MOST_SHOWN)
+            cause = clipped(cause, MAX_SHOWN)
             observed = f"{reason}: {cause}\n  (`docker logs {self._id[:12]}` has the whole log)"
         else:
             observed = f"{reason}; the last lines of its log:\n{last_lines}"
@@ -248,7 +248,7 @@ class ContainerDriver(ListeningNode):
 def how_ended(state: DockerObject) -> str:
     """The end of a stopped container as text, from its inspected ``state``."""
     details = ["out of memory"] if state.get("OOMKilled") else []
-    details += [clipped(state["Error"], MOST_SHOWN)] if state["Error"] else []
+    details += [clipped(state["Error"], MAX_SHOWN)] if state["Error"] else []
     return f"ended with status {state['ExitCode']}" + "".join(f" ({detail})" for detail in details)
 
 
@@ -279,6 +279,5 @@ def _last_lines(log: str, lines: int = LINES) -> str:
     """The last ``lines`` of ``log`` without stack frames, indented."""
     last_lines = without_frames(log)[-lines:]
     return (
-        "\n".join(f"    {clipped(line, MOST_SHOWN)}" for line in last_lines)
-        or "    (it wrote none)"
+        "\n".join(f"    {clipped(line, MAX_SHOWN)}" for line in last_lines) or "    (it wrote none)"
     )

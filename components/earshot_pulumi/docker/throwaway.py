@@ -14,7 +14,7 @@ import docker
 from docker.errors import APIError, DockerException
 from docker.models.containers import Container
 
-from earshot.engine.connection import MOST_SHOWN, UNREADABLE, root_cause
+from earshot.engine.connection import MAX_SHOWN, UNREADABLE, root_cause
 from earshot.engine.failures import FAILURES
 from earshot.errors import EarshotError
 from earshot.listeners.listed import clipped
@@ -57,7 +57,7 @@ def ask(
         text = " ".join((errors or output).decode(errors="replace").split())
         raise CommandFailed(
             f"a container of the image {image}",
-            observed=clipped(text, MOST_SHOWN) or f"{command[0]} ended with status {status}",
+            observed=clipped(text, MAX_SHOWN) or f"{command[0]} ended with status {status}",
         )
     return output.decode(errors="replace")
 

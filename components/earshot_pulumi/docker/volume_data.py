@@ -43,7 +43,7 @@ NEWEST: Final = {"3.9": 21, "4.0": 25, "4.1": 27, "4.2": 29}
 For other releases, the version for which a volume was created decides. See `MetadataVersion` in
 Kafka's server-common.
 """
-MOST_EXTRACTED: Final = 2 * 2**30
+MAX_EXTRACTED: Final = 2 * 2**30
 """The maximum size in bytes of the files that are read from a volume; the rest is left out."""
 _OLDEST: Final = "0.0"
 _ODD: Final = (
@@ -148,11 +148,11 @@ def read(encoded: str) -> tuple[bool, int | None]:
 
 
 def _within_limit(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
-    """The members of ``archive`` up to `MOST_EXTRACTED`."""
+    """The members of ``archive`` up to `MAX_EXTRACTED`."""
     extracted = 0
     for member in archive:
         extracted += member.size
-        if extracted > MOST_EXTRACTED:
+        if extracted > MAX_EXTRACTED:
             return
         yield member
 

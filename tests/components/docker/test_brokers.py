@@ -7,7 +7,7 @@ from typing import Any
 import pulumi
 import pytest
 from earshot_pulumi.docker import host_resources as module
-from earshot_pulumi.docker.brokers import MOST_TELLERS, DockerBrokers
+from earshot_pulumi.docker.brokers import MAX_ASKED_BROKERS, DockerBrokers
 from earshot_pulumi.docker.volume_data import TO_BE_MADE
 from earshot_pulumi.gate import PROVIDER_TYPE
 from pulumi.runtime import mocks
@@ -208,10 +208,10 @@ def test_other_settings_of_a_container_are_a_reason_to_look_before_it_is_stopped
 
 
 def test_few_brokers_are_asked_about_one_node_and_all_about_the_cluster(engine: Engine) -> None:
-    deployed(brokers=MOST_TELLERS + 2)
+    deployed(brokers=MAX_ASKED_BROKERS + 2)
     counts = {name: len(resource.inputs["tellers"]) for name, resource in engine.of(READY).items()}
-    assert counts.pop("cluster") == MOST_TELLERS + 2
-    assert set(counts.values()) == {MOST_TELLERS}
+    assert counts.pop("cluster") == MAX_ASKED_BROKERS + 2
+    assert set(counts.values()) == {MAX_ASKED_BROKERS}
 
 
 def test_containers_are_made_by_the_provider_of_their_host(engine: Engine) -> None:

@@ -15,7 +15,7 @@ import pytest
 from earshot_pulumi.docker import engine_connection
 from earshot_pulumi.docker.engine_connection import EngineConnection
 from earshot_pulumi.docker.inner_listener import (
-    MOST_FILE_BYTES,
+    MAX_FILE_BYTES,
     InnerListener,
     NodeKeys,
     opened,
@@ -28,7 +28,7 @@ from earshot.engine.connection import connect
 from earshot.listeners.security import NODE, NODES
 from earshot.placement.standpoint import CandidateEngine
 from earshot.remote.archive import archive
-from earshot.validation.cluster_state import MOST_STATE_BYTES
+from earshot.validation.cluster_state import MAX_STATE_BYTES
 from earshot.validation.wire import ExchangeError
 from tests.doubles.engine_server import UPGRADED, Answer, endless, engine_server, frame
 from tests.raised import raised
@@ -159,7 +159,7 @@ def test_a_file_of_the_container_that_is_too_long_is_not_read(root: Path) -> Non
         def chunks() -> Iterator[bytes]:
             while len(sent) < 100:
                 sent.append(1)
-                yield bytes(MOST_FILE_BYTES // 4)
+                yield bytes(MAX_FILE_BYTES // 4)
 
         return chunks(), {}
 
@@ -179,7 +179,7 @@ def test_a_broker_with_a_certificate_for_another_name_is_told_nothing(root: Path
     (RESPONSE[:100], {"errors": b""}, "no answer arrived"),
     (b"", {"errors": b"\npass: connect: Connection refused\n"
                      b"pass: /dev/tcp/127.0.0.1/19092: refused\n"}, "it refused the connection"),
-    (RESPONSE, {"announced": MOST_STATE_BYTES + 1}, "it announces an answer of 67,108,865 bytes"),
+    (RESPONSE, {"announced": MAX_STATE_BYTES + 1}, "it announces an answer of 67,108,865 bytes"),
 ], ids=["ends too early", "the command has the reason", "too long to be read"])  # fmt: skip
 def test_an_answer_that_is_none_has_its_reason(
     root: Path, response: bytes, changes: dict[str, Any], reason: str

@@ -136,7 +136,7 @@ def test_an_archive_that_ends_early_is_read_as_far_as_it_goes() -> None:
 
 
 def test_an_archive_does_not_fill_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(volume_data, "MOST_EXTRACTED", 2**20)
+    monkeypatch.setattr(volume_data, "MAX_EXTRACTED", 2**20)
     output = packed(*((name, bytes(2**20), {}) for name in ("meta.properties", "large")))
     extracted: list[int] = []
 
