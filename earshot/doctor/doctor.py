@@ -235,7 +235,7 @@ class _Examination:
         own_addresses = {target.address for target in targets}
         targets += [
             CellTarget(str(seed), protocol, NO_ID, seed)
-            for seed in seeds
+            for seed in dict.fromkeys(seeds)
             if results[seed, protocol].answering_brokers.is_contradictory
             and seed not in own_addresses
         ]

@@ -160,7 +160,8 @@ class RunTopic:
                 shown = layout(self._steered_client(), name, max(1.0, self.end.left(LIST_LIMIT)))
             except TopicError:
                 break
-            if shown.keys() >= {*self._outcome.numbers} or self.end.stop.wait(SETTLE):
+            is_shown = shown.keys() >= {*self._outcome.numbers}
+            if is_shown or not self.end.left() or self.end.stop.wait(SETTLE):
                 break
         texts = []
         for wanted, number in zip(replicas, self._outcome.numbers, strict=True):
