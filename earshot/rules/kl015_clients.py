@@ -18,7 +18,7 @@ from earshot.rules.rule import AppliedAt, Finding, Rule, Severity
 from earshot.topology.broker import Bootstrap, Broker, ReachedListener
 from earshot.topology.container import DEFAULT_BRIDGES
 from earshot.topology.model import Deployment
-from earshot.topology.names import is_gateway
+from earshot.topology.names import engine_of, is_gateway
 from earshot.topology.walk import (
     BootstrapConnection,
     BrokerConnection,
@@ -76,11 +76,11 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     clients_by_host = by_key(
         (client.addresses[0].host.lower(), client)
         for client, connections in bootstrapped
-        if all(_needs_docker_desktop(entry.trace) for entry in connections)
+        if all(_needs_one_engine(entry.trace) for entry in connections)
         and client.service not in failed_services
     )
     for host, clients in clients_by_host.items():
-        yield _desktop_only(host, clients)
+        yield _of_one_engine(host, clients)
 
 
 def _closed(port: str, closed: ReachedListener) -> Finding:
@@ -218,17 +218,18 @@ def _failed_connections(
     return sent
 
 
-def _needs_docker_desktop(trace: Trace) -> bool:
-    """Whether a broker is reached at a name that only Docker Desktop defines."""
+def _needs_one_engine(trace: Trace) -> bool:
+    """Whether a broker is reached at a name that only Docker Desktop or only Podman defines."""
     return bool(trace.reached and trace.doubt) and is_gateway(trace.address.host)
 
 
-def _desktop_only(host: str, clients: Sequence[Bootstrap]) -> Finding:
+def _of_one_engine(host: str, clients: Sequence[Bootstrap]) -> Finding:
     services = shortened(list(dict.fromkeys(client.service for client in clients)))
     kind = "a former name" if host.lower().startswith("docker.for.") else "a name"
+    engine = engine_of(host)
+    lacks = "Docker does not give" if engine == "Podman" else "on Linux nothing gives"
     return RULE.finding(
-        f"{clients[0].setting}: {host} is {kind} of Docker Desktop, and on Linux nothing gives it "
-        f"to {services}",
+        f"{clients[0].setting}: {host} is {kind} of {engine}, and {lacks} it to {services}",
         "a name that every Docker engine gives",
         container=clients[0].service,
         severity=Severity.WARNING,

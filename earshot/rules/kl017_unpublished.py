@@ -91,10 +91,14 @@ def _subnets(deployment: Deployment) -> Iterator[ipaddress.IPv4Network | ipaddre
 
 def _may_forward(container: Container, address: Address) -> bool:
     """Whether ``container`` may forward connections to ``address``, or knows another meaning."""
+    host = address.host.lower()
+    given = container.extra_hosts.get(host, "")
+    is_usual = is_gateway(host) and is_gateway(given)
     return (
         bool(container.ports_behind(address.port))
         or any(isinstance(port, HiddenPort) for port in container.published)
         or container.on_host_network
         or bool(_FORWARDER.search(container.image))
-        or address.host.lower() in {*container.extra_hosts, *container.links}
+        or host in container.links
+        or bool(given and not is_usual)
     )

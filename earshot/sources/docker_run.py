@@ -41,6 +41,8 @@ _FLAGS = frozenset(
      "replace", "no-hosts", "env-host", "http-proxy", "read-only-tmpfs", "tls-verify", "rmi"}
 )  # fmt: skip
 """Long options without a value."""
+PODMANS_HOSTS = ("host.containers.internal:host-gateway", "host.docker.internal:host-gateway")
+"""Entries that Podman adds to the hosts file of a container, unless `--no-hosts` is given."""
 _SHORT_FLAGS = "ditPq"
 _LONG = {
     "e": "env",
@@ -155,7 +157,7 @@ def _runs(script: Script) -> Iterator[_Run]:
         arguments = _arguments(command)
         if arguments is None:
             continue
-        options, words = parse_options(arguments)
+        options, words = _options(command, arguments)
         lines = (command.line, command.last_line)
         image = words[0] if words else ""
         if not image:
@@ -190,6 +192,14 @@ def _subcommand(command: Command) -> list[str]:
         if option.startswith(_OF_OTHER_HOSTS) and not _OWN_ENGINE.fullmatch(value):
             return []
     return words
+
+
+def _options(command: Command, arguments: Sequence[str]) -> tuple[Options, Sequence[str]]:
+    """`parse_options` of ``arguments``, with the hosts that the engine adds to those given."""
+    options, rest = parse_options(arguments)
+    if command.program == "podman" and "no-hosts" not in options:
+        options["add-host"] = [*PODMANS_HOSTS, *options.get("add-host", ())]
+    return options, rest
 
 
 def parse_options(words: Sequence[str]) -> tuple[Options, Sequence[str]]:
@@ -245,7 +255,7 @@ class _Networks:
             elif words[:2] == ["network", "connect"] and len(words) > 3:
                 self.connected.append((words[-1], words[-2]))
             elif words[:2] == ["pod", "create"]:
-                options, rest = parse_options(_subcommand(command)[2:])
+                options, rest = _options(command, _subcommand(command)[2:])
                 self.pods[(*options.get("name", ()), *rest, "")[0]] = options
 
     def is_open(self, network: str) -> bool:

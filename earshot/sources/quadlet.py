@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from earshot.sources.compose_ports import read_known_ports
-from earshot.sources.docker_run import parse_options
+from earshot.sources.docker_run import PODMANS_HOSTS, parse_options
 from earshot.sources.other_images import with_derived
 from earshot.sources.service import Service
 from earshot.topology.container import HOST_NETWORK, Container, JoinedNetwork
@@ -70,7 +70,8 @@ def _service(unit: str, entries: Entries, pods: Mapping[str, Entries]) -> Servic
     elif pod:
         unknown.append("the pod")
     volumes = [entry.split(":") for entry in entries.get("Volume", ())]
-    hosts = (entry.partition(":")[::2] for entry in entries.get("AddHost", ()))
+    added = (*PODMANS_HOSTS, *entries.get("AddHost", ()))
+    hosts = (entry.partition(":")[::2] for entry in added)
     container = Container(
         name,
         image=_last(entries, "Image"),

@@ -33,6 +33,11 @@ def is_gateway(host: str) -> bool:
     return kind_of(host) is NameKind.DOCKER_HOST or host.lower() == "host-gateway"
 
 
+def engine_of(host: str) -> str:
+    """Who defines ``host``, a name of the machine that runs the containers."""
+    return "Podman" if host.lower().endswith(".containers.internal") else "Docker Desktop"
+
+
 @dataclass(frozen=True)
 class Unknown:
     """An unknown result; ``fact`` names the missing fact."""
@@ -351,10 +356,12 @@ def _first_network_members(client: Container, members: Sequence[Member]) -> tupl
 
 
 def _gateway(host: str, client: Container | None, *, is_given: bool) -> Resolution:
-    """A name of the machine, which extra_hosts or Docker Desktop define."""
+    """A name of the machine, which extra_hosts, Docker Desktop or Podman define."""
     because = f"{host} is the machine that runs the containers"
     if is_given:
         return Resolution((Machine(),), because)
-    doubt = f"whether {host} exists here: Docker Desktop has it, on Linux an entry of extra_hosts"
+    doubt = (
+        f"whether {host} exists here: {engine_of(host)} has it, on Linux an entry of extra_hosts"
+    )
     at_machine = client is None or client.on_host_network
     return Resolution((Loopback() if at_machine else Machine(),), because, doubt)

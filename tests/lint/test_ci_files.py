@@ -367,6 +367,9 @@ Environment=KAFKA_BROKERS={}
 """
 
 
+MACHINE = "host.containers.internal"
+
+
 def unit(advertised: str, ports: str = "") -> str:
     return UNIT.format(ports=ports, variables=lines(advertised, 0, "Environment={}={}"))
 
@@ -380,6 +383,8 @@ def unit(advertised: str, ports: str = "") -> str:
         (unit("kafka:9092", "PublishPort=9092:9092"), "kafka:9092", ["KL017"], []),
         (unit("localhost:9092", "PublishPort=127.0.0.1:9092:9092"), "", [], []),
         (unit("kafka:9092", "PodmanArgs=--publish 9092:9092"), "kafka:9092", ["KL017"], []),
+        # Podman gives its name of the machine to each container
+        (unit(f"{MACHINE}:9092", "PublishPort=9092:9092"), f"{MACHINE}:9092", [], []),
         (
             unit("", "PodmanArgs=-e KAFKA_ADVERTISED_LISTENERS=PLAINTEXT://localhost:9092"),
             "kafka:9092",

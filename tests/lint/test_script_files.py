@@ -44,6 +44,8 @@ def rules(folder: Path, text: str, name: str = "start.sh") -> list[tuple[str, st
 
 NETWORK = "docker network create net\n"
 KL015, KL017 = ("KL015", "error"), ("KL017", "error")
+KL015_WARNING = ("KL015", "warning")
+PODMANS, DOCKERS = "host.containers.internal", "host.docker.internal"
 
 
 @pytest.mark.parametrize(
@@ -89,6 +91,17 @@ KL015, KL017 = ("KL015", "error"), ("KL017", "error")
         ("docker run -p 9092:9092 -e ADVERTISED_HOST=localhost spotify/kafka\n", []),
         ("docker run -p 9093:9092 -e ADVERTISED_HOST=localhost spotify/kafka\n", [KL017]),
         (broker("kafka:9092", "") + ui("--add-host kafka:172.17.0.2"), []),
+        # names of the machine that Podman gives to each container, and Docker to none
+        (broker(f"{PODMANS}:9092", program="podman") + ui("", f"{PODMANS}:9092", "podman"), []),
+        (broker(f"{DOCKERS}:9092", program="podman") + ui("", f"{DOCKERS}:9092", "podman"), []),
+        ("podman pod create --name p -p 9092:9092\n"
+         + broker(f"{PODMANS}:9092", "--pod p", program="podman")
+         + ui("", f"{PODMANS}:9092", "podman"), []),
+        (broker(f"{PODMANS}:9092", program="podman")
+         + ui("--no-hosts", f"{PODMANS}:9092", "podman"), [KL015_WARNING]),
+        (broker(f"{PODMANS}:9092") + ui("", f"{PODMANS}:9092"), [KL015_WARNING]),
+        (broker("localhost:9092", program="podman") + ui("", f"{PODMANS}:9092", "podman"),
+         [KL015]),
         # tools that the script runs on the machine
         (broker("kafka:9092", "--network net") + "kcat -b kafka:9092 -L\n", [KL015]),
         (broker("localhost:9092") + "kafka-topics.sh --bootstrap-server localhost:9092\n", []),
