@@ -110,7 +110,9 @@ class AnsweringBrokers:
         if not self.moved_brokers:
             return ""
         brokers = {
-            f"broker {id} at {place}" for it in self.moved_brokers for id, place in it.items()
+            f"broker {id} at {place}"
+            for addresses in self.moved_brokers
+            for id, place in addresses.items()
         }
         moved_count = len(self.moved_brokers)
         total = max(len(self.ids) + self.unanswered_count, moved_count + 1)

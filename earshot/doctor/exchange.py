@@ -348,7 +348,10 @@ def consume(
     start = time.monotonic()
     consumer = Consumer(dict(values) | settings)
     try:
-        places = [TopicPartition(topic, it.partition, it.offset) for it in open_records.values()]
+        places = [
+            TopicPartition(topic, record.partition, record.offset)
+            for record in open_records.values()
+        ]
         consumer.assign(places)
         while any(patience[number].left() for number in open_records):
             message = consumer.poll(_PATIENCE)

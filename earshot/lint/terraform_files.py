@@ -178,11 +178,11 @@ def _texts_in(key: str, value: Value) -> Iterator[tuple[str, str]]:
     if isinstance(value, str):
         yield key, value
     elif isinstance(value, list):
-        for item in value:
-            yield from _texts_in(key, item)
+        for entry in value:
+            yield from _texts_in(key, entry)
     elif value is not None:
-        for name, item in value.items():
-            yield from _texts_in(name, item)
+        for name, entry in value.items():
+            yield from _texts_in(name, entry)
 
 
 def _list_in(text: str) -> list[object]:

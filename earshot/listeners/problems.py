@@ -136,8 +136,8 @@ def _message(item: Any, model: type[BaseModel]) -> str:
         return unknown_key(str(item["loc"][-1]), list(known))
     allowed = _ALLOWED[kind].format(**context).replace("'", "") if kind in _ALLOWED else item["msg"]
     value = item["input"]
-    found = _kind(value) if "users" in item["loc"] else shown(value)
-    return f"found {found}; allowed: {allowed}"
+    observed = _kind(value) if "users" in item["loc"] else shown(value)
+    return f"found {observed}; allowed: {allowed}"
 
 
 def _kind(value: object) -> str:

@@ -103,7 +103,7 @@ def test_silent_brokers_are_waited_for_together(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(idle, "_answer_failure", silence)
     with listener(closes) as one, listener(closes) as two, listener(closes) as three:
-        found = hold([(it, Protocol.PLAINTEXT) for it in (one, two, three)], {}, 0.0)
+        found = hold([(address, Protocol.PLAINTEXT) for address in (one, two, three)], {}, 0.0)
     assert [it.error for it in found] == ["no answer"] * 3
 
 
