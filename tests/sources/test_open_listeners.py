@@ -48,6 +48,10 @@ REDPANDA = "redpandadata/redpanda:v24.1.1"
     ("wurstmeister/kafka:2.12-2.5.0",
      "environment: {KAFKA_ADVERTISED_HOST_NAME: '${IP}', KAFKA_ZOOKEEPER_CONNECT: 'z:1'}",
      "KAFKA_ADVERTISED_HOST_NAME is not known: PLAINTEXT://${IP}:9092"),
+    ("example/events", "environment: {KAFKA_ADVERTISED_HOST_NAME: kafka}",
+     "only some images read KAFKA_ADVERTISED_HOST_NAME: whether this one does is unknown"),
+    ("example/events", ("environment: {KAFKA_ADVERTISED_HOST_NAME: kafka, "
+     "KAFKA_ADVERTISED_LISTENERS: 'A://kafka:9092'}"), ""),
     # values that a shell or the image computes at the start
     ("solsson/kafka",
      ("command: kafka-server-start.sh c --override advertised.listeners=A://$$(hostname -f):1"),
