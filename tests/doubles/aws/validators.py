@@ -23,8 +23,8 @@ from earshot.remote.orders import (
     digest,
     read_order,
 )
-from earshot.validation.result import Cell, Report, Vantage
-from earshot.validation.terms import Verdict
+from earshot.validation.result import Cell, Report, StageResult, Vantage
+from earshot.validation.terms import Stage, Verdict
 from tests.doubles.aws.nodes import running_instances, user_data
 from tests.doubles.aws.server import MotoServer
 from tests.doubles.watching import watching
@@ -92,6 +92,7 @@ class Validators:
                     scopes=target.scopes,
                     address=target.address,
                     verdict=self.verdict,
+                    stages=(StageResult(stage=Stage.METADATA, verdict=self.verdict),),
                 )
                 for target in targets_of(order.contract)
             ),
