@@ -79,7 +79,7 @@ def without_users(text: str) -> str:
 
 def without_passwords(text: str) -> str:
     """``text`` without the values that it assigns to passwords: `ssl.key.password=***`."""
-    return _ASSIGNED.sub(r"\1***", text)
+    return _ASSIGNED.sub(r"\1***", text) if "=" in text else text
 
 
 def _brief(text: str) -> str:

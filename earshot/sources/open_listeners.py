@@ -90,11 +90,12 @@ def _why_open(service: Service, at_run_time: Collection[str]) -> str:
     names.setdefault("advertised.listeners", older)
     if why := next(open_values(values, names), ""):
         return why
-    broker = broker_of(service)
-    if older in container.env and broker.endpoints is None and not broker.is_image_known:
-        return f"only some images read {older}: whether this one does is unknown"
+    if older in container.env:
+        broker = broker_of(service)
+        if broker.endpoints is None and not broker.is_image_known:
+            return f"only some images read {older}: whether this one does is unknown"
     unread = sorted(_OF_FILE & {*container.unknown})
-    return _unread(unread) if unread and _is_open(broker) else ""
+    return _unread(unread) if unread and _is_open(broker_of(service)) else ""
 
 
 def _is_open(broker: Broker) -> bool:
