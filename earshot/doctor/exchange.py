@@ -12,6 +12,7 @@ A last record is larger than any packet, because a path can carry small packets 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 import zlib
@@ -33,6 +34,7 @@ from earshot.doctor.observation import SentRecord
 from earshot.listeners.address import Address
 from earshot.validation.client import ClientSettings, EachErrors, Errors, Failure, failure_of
 from earshot.validation.deadline import Deadline
+from earshot.validation.metadata import FIRST_PATIENCE, leaders_of
 from earshot.validation.refusals import UNANSWERED
 
 PAYLOAD: Final = 64
@@ -68,8 +70,6 @@ SMALL_FETCH: Final = 512
 one. Brokers return a larger record alone."""
 _PATIENCE: Final = 0.05
 """Seconds of one poll, short, so that a run stops soon when asked to."""
-_METADATA_PATIENCE: Final = 0.25
-"""Time-out (s) of the first metadata request for leaders; it doubles after each failure."""
 _TOO_LARGE: Final = frozenset({"msg-size-too-large", "record-list-too-large"})
 """Errors of the brokers' size limit, which does not concern the path to them."""
 _HARMLESS_ERRORS: Final = frozenset(
@@ -181,24 +181,31 @@ class _Delivery:
         outcome = self.outcome or self._timeout()
         if isinstance(outcome, Failure):
             return self.delays.explain(self.destination.leader, outcome)
-        if not self._is_leader_known:
-            number = self.destination.partition
-            text = (
-                f"a record was acknowledged, but the metadata has no leader of partition {number}"
-            )
-            return Failure(UNDECIDED, text)
-        return outcome
+        if self._is_leader_known:
+            return outcome
+        leader: Address | None = None
+        with contextlib.suppress(KafkaException):  # who acknowledged it is in newer metadata
+            leaders = leaders_of(self.producer, self.topic, self.end.left(1.0) or 0.1)
+            leader = leaders.get(self.destination.partition)
+        return self._misplaced(leader) or outcome
 
     def begin(self, leader: Address | None) -> None:
-        """Sends the first record, unless the partition's ``leader`` (None if unknown) is not the
-        destination: services that only use Kafka's protocol may place partitions as they like."""
-        if leader is not None and leader != self.destination.leader:
-            partition = f"partition {self.destination.partition}, which was placed here"
-            text = f"the cluster has {leader} lead {partition}, so no record can be sent here"
-            self.outcome = Failure(UNDECIDED, text)
-            return
+        """Sends the first record, unless the ``leader`` (None: unknown) is not the destination."""
         self._is_leader_known = leader is not None
-        self.send()
+        self.outcome = self._misplaced(leader) if self._is_leader_known else None
+        if self.outcome is None:
+            self.send()
+
+    def _misplaced(self, leader: Address | None) -> Failure | None:
+        """The failure if the ``leader`` is not the destination; None if it is."""
+        if leader == self.destination.leader:
+            return None
+        partition = f"partition {self.destination.partition}"
+        text = f"a record was acknowledged, but the metadata has no leader of {partition}"
+        if leader is not None:
+            text = f"the cluster has {leader} lead {partition}, which was placed here"
+            text += ", so no record can be sent here"
+        return Failure(UNDECIDED, text)
 
     def _timeout(self) -> Failure:
         if self._is_large_sent:
@@ -298,19 +305,14 @@ def _leaders(
 
     A new topic appears in the brokers' metadata a moment after its creation is acknowledged.
     """
-    deadline, patience = Deadline(limit), _METADATA_PATIENCE
+    deadline, patience = Deadline(limit), FIRST_PATIENCE
     while seconds_left := end.left(deadline.left()):
         try:
-            metadata = producer.list_topics(topic, timeout=min(seconds_left, patience))
+            known_leaders = leaders_of(producer, topic, min(seconds_left, patience))
         except KafkaException:
             patience *= 2
-            yield {}
-            continue
-        yield {
-            number: Address(str(leader.host), int(leader.port or 0))
-            for number, partition in metadata.topics[topic].partitions.items()
-            if (leader := metadata.brokers.get(partition.leader)) is not None
-        }
+            known_leaders = {}
+        yield known_leaders
     while True:
         yield None
 
@@ -348,10 +350,7 @@ def consume(
     start = time.monotonic()
     consumer = Consumer(dict(values) | settings)
     try:
-        places = [
-            TopicPartition(topic, record.partition, record.offset)
-            for record in open_records.values()
-        ]
+        places = [TopicPartition(topic, one.partition, one.offset) for one in open_records.values()]
         consumer.assign(places)
         while any(patience[number].left() for number in open_records):
             message = consumer.poll(_PATIENCE)

@@ -16,7 +16,7 @@ from concurrent.futures import wait
 from dataclasses import dataclass
 from typing import Any, Final
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient, ConfigResource
 
 from earshot.errors import EarshotError
@@ -134,6 +134,16 @@ def ask(
         seconds = time.monotonic() - start
         return MetadataAnswer(address, metadata.cluster_id or NO_CLUSTER_ID, brokers, seconds)
     return errors.first() or timeout
+
+
+def leaders_of(client: AdminClient | Producer, topic: str, seconds: float) -> dict[int, Address]:
+    """The address of the leader of each partition that has one. Raises KafkaException."""
+    metadata = client.list_topics(topic, timeout=seconds)
+    return {
+        number: Address(str(leader.host), int(leader.port or 0))
+        for number, partition in metadata.topics[topic].partitions.items()
+        if (leader := metadata.brokers.get(partition.leader)) is not None
+    }
 
 
 def identify(

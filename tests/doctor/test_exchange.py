@@ -203,6 +203,21 @@ def test_a_record_that_another_broker_may_have_proves_nothing(
     assert outcome.text.startswith(text)
 
 
+def test_a_leader_that_the_metadata_has_only_after_the_record_proves_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Late(SlowDouble):
+        leader = 7
+
+        def poll(self, seconds: float) -> None:
+            if hasattr(self, "_on_delivery"):
+                self.leader = 1
+                super().poll(seconds)
+
+    monkeypatch.setattr(exchange, "STAGE_LIMIT", 1.5)
+    assert isinstance(produced(Late, monkeypatch), SentRecord)
+
+
 def test_what_librdkafka_does_not_say_is_nought(monkeypatch: pytest.MonkeyPatch) -> None:
     class Hasty(SlowDouble):
         def poll(self, seconds: float) -> None:
