@@ -13,11 +13,11 @@ from earshot.checks.lone_settings import (
 )
 from earshot.errors import EarshotError
 from earshot.lint.compose_files import NOT_COMPOSE, check_compose, check_together
-from earshot.lint.containers import UNREAD_KIND, names_broker
 from earshot.lint.files import overlays_of
 from earshot.lint.forms import Form, by_content, by_name
 from earshot.lint.model import NO_OPTIONS, FileOptions, FileReport, Mistake
 from earshot.lint.places import in_properties
+from earshot.lint.unread_kinds import why_unread
 from earshot.sources.compose import is_compose, may_be_merged
 from earshot.sources.compose_files import documents_of
 from earshot.sources.drop_ins import is_drop_in, units_of
@@ -37,8 +37,6 @@ _CI_KEYS = re.compile(r"^jobs[ \t]*:|^[ \t]+script[ \t]*:", re.MULTILINE)
 """Keys of CI files."""
 _TASK_SIGN = re.compile(r"containerDefinitions\b[\"']?\s*:")
 """The list of containers of an ECS task definition."""
-_NOMAD_JOB = re.compile(r"^[ \t]*job[ \t]+[\"\w-]+[ \t]*\{", re.MULTILINE)
-_NOMAD = "is a job of Nomad, which is not read"
 _DOCUMENT = re.compile(r"^---(?:\s|$)", re.MULTILINE)
 """The beginning of a document."""
 
@@ -115,9 +113,7 @@ def _unknown_form(
     if report.kind or report.unchecked not in ((), NOT_COMPOSE):
         return report
     reason = "contains no properties, variables, services or resources of a broker"
-    if names_broker(text):
-        reason = UNREAD_KIND
-    return FileReport(str(file), "", unchecked=(_NOMAD if _NOMAD_JOB.search(text) else reason,))
+    return FileReport(str(file), "", unchecked=(why_unread(text, reason),))
 
 
 def _properties(text: str, file_name: str, options: FileOptions) -> FileReport:
@@ -157,7 +153,7 @@ def _variables(
             "sets variables of a broker, but is not an environment file: "
             f"{error.object.removeprefix(f'{file_name}, ')} {error.observed}"
         )
-        return FileReport(file_name, "", unchecked=(_NOMAD if _NOMAD_JOB.search(text) else reason,))
+        return FileReport(file_name, "", unchecked=(why_unread(text, reason),))
 
 
 def _without_empty_end(text: str) -> str:

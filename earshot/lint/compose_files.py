@@ -7,10 +7,11 @@ from pathlib import Path
 
 from earshot.checks.deployment import advice_on_services, mistakes
 from earshot.errors import EarshotError
-from earshot.lint.containers import UNREAD_KIND, names_broker, unknown_images
+from earshot.lint.containers import unknown_images
 from earshot.lint.files import published_by_siblings
 from earshot.lint.model import FileOptions, FileReport, Mistake
 from earshot.lint.places import in_files
+from earshot.lint.unread_kinds import why_unread
 from earshot.listeners.problems import shown
 from earshot.rules import kl014_image
 from earshot.rules.rule import Finding
@@ -31,14 +32,6 @@ from earshot.yaml_reading.document import repeated_keys
 from earshot.yaml_reading.tags import Keys
 
 NOT_COMPOSE = ("is not a Compose file",)
-_OTHER_KINDS = (
-    ("is a CloudFormation template, which is not read", r"^[\"']?AWSTemplateFormatVersion\b"),
-    (
-        "has tasks of Ansible, which are not read: check the files that they write",
-        r"^(?:-|[ \t])[ \t]+(?:hosts|tasks)[ \t]*:|\b(?:ansible\.builtin|community\.docker)\.",
-    ),
-)
-"""Other kinds of YAML files, each with a pattern of its signs."""
 _HELM_VALUES = re.compile(r"values[\w.-]*\.ya?ml", re.IGNORECASE)
 _MENTIONS_BROKER = re.compile("kafka|redpanda", re.IGNORECASE)
 _REDPANDA_KEY = re.compile(r"^\ufeff?redpanda:", re.MULTILINE)
@@ -224,9 +217,7 @@ def _report_without_compose(text: str, file_name: str) -> FileReport:
     if _HELM_VALUES.fullmatch(Path(file_name).name):
         reason = "has values of a Helm chart: check what it renders (`helm template`)"
         return FileReport(file_name, "", unchecked=(reason,))
-    kinds = (kind for kind, sign in _OTHER_KINDS if re.search(sign, text, re.MULTILINE))
-    fallback = UNREAD_KIND if names_broker(text) else NOT_COMPOSE[0]
-    return FileReport(file_name, "", unchecked=(next(kinds, fallback),))
+    return FileReport(file_name, "", unchecked=(why_unread(text, NOT_COMPOSE[0]),))
 
 
 def _not_included(compose: Compose) -> list[str]:

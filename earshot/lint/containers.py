@@ -1,28 +1,15 @@
 """The containers that run on one engine: the findings about them, and what is not known."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from earshot.checks.deployment import advice_on_services, mistakes
-from earshot.listeners.images import is_broker
 from earshot.rules.rule import Finding
 from earshot.sources.deployment import all_brokers
 from earshot.sources.open_listeners import open_listeners
 from earshot.sources.other_images import may_be_broker
 from earshot.sources.service import Service
-
-UNREAD_KIND = "has the image of a broker, but files of its kind are not read"
-_IMAGE = re.compile(
-    r"^[ \t{-]*(?:FROM[ \t]+|[\"']?image[\"']?[ \t]*[:=][ \t]*)[\"']?([^\s\"']+)", re.MULTILINE
-)
-"""An image in YAML, JSON, HCL or a Dockerfile."""
-
-
-def names_broker(text: str) -> bool:
-    """Whether a file of any kind has the image of a broker."""
-    return any(is_broker(image, {}) for image in _IMAGE.findall(text))
 
 
 @dataclass(frozen=True)

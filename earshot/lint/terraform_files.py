@@ -12,11 +12,12 @@ from functools import lru_cache
 from pathlib import Path
 
 from earshot.errors import EarshotError
-from earshot.lint.containers import Containers, names_broker
+from earshot.lint.containers import Containers
 from earshot.lint.model import FileOptions, FileReport, Mistake, Place, together
 from earshot.lint.places import in_lines
 from earshot.lint.script_files import check_script
 from earshot.lint.task_files import Findings, report_on
+from earshot.lint.unread_kinds import names_broker
 from earshot.listeners.images import is_broker, spellings
 from earshot.listeners.listed import by_key
 from earshot.rules.rule import Finding
@@ -32,7 +33,7 @@ _NOTHING = "declares no container that is known to run a Kafka broker, and no us
 _DEFINITIONS = "container_definitions"
 _NAMES_IMAGE = ("image", "chart")
 _READ_KINDS = (CONTAINER, TASK, "docker_image", "docker_registry_image", "docker_tag")
-_CHARTS = re.compile(r"(?:.*/)?(?:cp-)?(?:kafka|redpanda)", re.IGNORECASE)
+_CHARTS = re.compile(r"(?:.*/)?(?:(?:cp-)?kafka|redpanda|cp-helm-charts)", re.IGNORECASE)
 _ATTRIBUTES = {"networks": "networks_advanced", "ports": "ports", "image": "image"}
 
 

@@ -1,4 +1,4 @@
-"""`Kafka` resources of Strimzi among the documents of a file.
+"""`Kafka` resources of Strimzi among the documents of a file, and those of other operators.
 
 Source: `KafkaClusterSpec`, `GenericKafkaListener` and its configuration in
 strimzi/strimzi-kafka-operator. The older form, a map of `plain`, `tls` and `external`, is no longer
@@ -22,8 +22,8 @@ from earshot.sources.workloads import (
 )
 
 _GROUP = "kafka.strimzi.io/"
-_BROKER_KINDS = ("Kafka", "KafkaCluster", "Redpanda")
-"""Kinds of which a resource is a cluster, at any operator."""
+_CLUSTER = re.compile(r"(?:Kafka|KafkaCluster|Redpanda) .*|Cluster .*(?:kafka|redpanda).*")
+"""The kind of a resource that is a cluster, and its operator's group."""
 _POOLS = "strimzi.io/node-pools"
 _LISTENERS = "spec.kafka.listeners"
 _OLD_VERSIONS = ("v1alpha1", "v1beta1")
@@ -59,8 +59,8 @@ def of_other_operators(documents: Sequence[object]) -> tuple[str, ...]:
     return tuple(
         f"{kind} {name_of(resource)} of {group} is not read"
         for _, resource in resources(documents)
-        if (kind := resource.get("kind")) in _BROKER_KINDS
-        and (group := str(resource.get("apiVersion")).partition("/")[0]) != _GROUP.rstrip("/")
+        for kind, group in [(resource.get("kind"), str(resource.get("apiVersion")).split("/")[0])]
+        if _CLUSTER.fullmatch(f"{kind} {group}") and group != _GROUP.rstrip("/")
     )
 
 

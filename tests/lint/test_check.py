@@ -275,7 +275,9 @@ UNREAD_LINE = NO_VARIABLES.format("1 is no assignment")
     *((name, text, "has the image of a broker, but files of its kind are not read")
       for name, text in (
           (".drone.yml", "kind: pipeline\nservices:\n- name: k\n  image: apache/kafka:4.1.1\n"),
+          (".woodpecker.yml", "a:\n- {name: k, 'image': 'confluentinc/cp-kafka:7.6.0'}\n"),
           ("Dockerfile", f"FROM 'apache/kafka:4.1.1'\nENV {SET}"),
+          ("Containerfile", f"FROM --platform=linux/amd64 apache/kafka:4.1.1 AS k\nENV {SET}"),
           ("kafka.bicep", "resource k {\n  image: 'bitnami/kafka:3.9'\n}\n"),
       )),
     (".drone.yml", "kind: pipeline\nservices:\n- image: kafka-ui\n", "is not a Compose file"),

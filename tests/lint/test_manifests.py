@@ -235,6 +235,14 @@ TEMPLATE = "is a template: check what it renders (`helm template`, `docker compo
             "{apiVersion: platform.confluent.io/v1beta1, kind: Kafka, metadata: {name: k}}\n",
             "Kafka k of platform.confluent.io is not read",
         ),
+        (
+            "{apiVersion: kafka.services.k8s.aws/v1alpha1, kind: Cluster, metadata: {name: k}}\n",
+            "Cluster k of kafka.services.k8s.aws is not read",
+        ),
+        (
+            "{apiVersion: postgresql.cnpg.io/v1, kind: Cluster, metadata: {name: kafka}}\n",
+            NO_BROKER,
+        ),
         ("{apiVersion: platform.confluent.io/v1beta1, kind: KafkaTopic}\n", NO_BROKER),
         ("{apiVersion: kafka.strimzi.io/v1, kind: KafkaTopic}\n---\na: b\n", NO_BROKER),
         ("apiVersion: v1\nkind: Pod\nname: {{ .Values.kafka }}-0\n", TEMPLATE),
