@@ -92,10 +92,7 @@ def adopt_compose(
             file_name, observed="runs controllers only", allowed="at least one broker"
         )
     names = [broker.name for broker in brokers]
-    notes = [
-        f"{'' if ' ' in name else 'the variable '}{name} is not set, so it is read as empty text"
-        for name in compose.missing
-    ]
+    notes = [f"{name} is not set, so it is read as empty text" for name in compose.missing]
     notes += [
         f"service {service.name}: runs {service.replicas} times in the source, with one id and one "
         "advertised address; it becomes one broker"

@@ -384,7 +384,7 @@ def test_an_unset_variable_is_reported() -> None:
     place = "services.kafka.environment.KAFKA_SSL_KEY_PASSWORD"
     assert adopt_text(text).notes == tuple(
         f"{name} is not set, so it is read as empty text"
-        for name in ("the variable PARTS", f"a variable in {place}")
+        for name in ("PARTS", f"a variable in {place}")
     )
 
 
@@ -585,7 +585,7 @@ def test_an_unset_variable_makes_no_mistake() -> None:
     """An empty text would, and the environment of those who start it need not be this one."""
     adoption = adopt_text(broker("A://:1", "$ADDRESS"))
     assert adoption.mistakes == ()
-    assert "the variable ADDRESS is not set, so it is read as empty text" in adoption.notes
+    assert "ADDRESS is not set, so it is read as empty text" in adoption.notes
 
 
 def test_what_does_not_look_like_a_broker_is_not_checked_as_one() -> None:

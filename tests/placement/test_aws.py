@@ -239,6 +239,30 @@ def test_clients_of_listeners_that_leave_are_counted_where_there_is_room() -> No
         text(("EXTERNAL",), LIMIT - len(plain) + 2301)
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"ready_seconds": 1200},
+        {"validation": {"records": 5, "deadline": 301}},
+        {"remove": "anyway"},
+        {"data": "delete"},
+        {"deletion_protection": True},
+        {"prove": "later"},
+        {"in_turn": False},
+    ],
+    ids=lambda settings: next(iter(settings)),
+)
+def test_what_concerns_only_updates_is_not_in_user_data(settings: dict[str, Any]) -> None:
+    """Other user data replace the instance."""
+
+    def text(**rest: Any) -> str:
+        spec, made = planned(**TWO_LISTENERS, **rest)
+        name = report_parameter("mine", "b")
+        return node_user_data(made, spec, "mine", 2, OWN_ID, "vol-0123456789abcdef0", name)
+
+    assert text(**settings) == text()
+
+
 def test_user_data_need_every_name() -> None:
     spec = read_aws(brokers=1)
     made = plan_aws(spec, unknown_names(spec))
